@@ -1,0 +1,14 @@
+"""The optimal monotone transform of scores under strictly convex losses, exact and fast.
+
+>>> import staircase_fast as sf
+>>> stairs = sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+>>> stairs([0.2, 0.38, 0.9])
+array([0. , 0.5, 1. ])
+"""
+
+from staircase_fast import losses
+from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
+from staircase_fast.staircase import Staircase
+
+__all__ = ["IsotonicResult", "Staircase", "fit", "isotonic_regression", "losses"]
+__version__ = "0.1.0.dev0"

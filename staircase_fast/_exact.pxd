@@ -1,0 +1,315 @@
+# Sums that are never rounded.
+#
+# Every finite double is an integer times a power of two, so a column of them, its products with a column of weights,
+# and all their sums are integers in one common unit.  A block keeps its two sums, S = sum(w*y) and W = sum(w), as such
+# integers: little-endian 64-bit words, two's complement, as many as the data needs (`exact.scale_of` counts them).
+#
+# Why not double-double, or floats in bins?  They are exact for most data and wrong for the rest: a tie decided by the
+# last bit of a rounded sum puts samples on the wrong step.  Integers are exact for all data, their addition does not
+# care about order, chunks or threads, they cannot overflow here, and for labels and counts they are one machine word.
+#
+#     one sample     y = m_y * 2**q_y,  w = m_w * 2**q_w,  with m < 2**64
+#     S counts in    2**(y_unit + w_unit)
+#     W counts in    2**w_unit
+#
+# The price is paid only where it buys something: the stack compares floating approximations of known error first and
+# comes here when those cannot tell (`_blocks.pxd`).
+#
+# Assumed of the caller: finite numbers, a Scale that fits them, buffers of the Scale's size.
+
+from libc.math cimport INFINITY, ldexp, nextafter
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cdef extern from *:
+    """
+    #if defined(__SIZEOF_INT128__)
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        *high = (uint64_t)(product >> 64);
+        return (uint64_t)product;
+    }
+    #elif defined(_M_X64)
+    #include <intrin.h>
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        return _umul128(a, b, high);
+    }
+    #else
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
+        uint64_t low = a0 * b0, mid = a1 * b0 + (low >> 32), cross = a0 * b1 + (uint32_t)mid;
+        *high = a1 * b1 + (mid >> 32) + (cross >> 32);
+        return (cross << 32) | (uint32_t)low;
+    }
+    #endif
+    """
+    uint64_t multiply_words "staircase_multiply" (uint64_t a, uint64_t b, uint64_t *high) noexcept nogil
+
+# The widest sums there are: products reach from 2**-2148 to 2**2048 and 2**63 of them may be added, plus the sign.
+cdef enum:
+    MAX_S_WORDS = 67
+    MAX_W_WORDS = 34
+    MAX_WORDS = MAX_S_WORDS + MAX_W_WORDS
+
+# What a kernel reads as it lies in memory.
+ctypedef fused number:
+    uint8_t
+    int8_t
+    int32_t
+    int64_t
+    float
+    double
+
+ctypedef struct Scale:
+    int y_unit
+    int w_unit
+    int s_words
+    int w_words
+    bint narrow       # integer targets and weights, one word each: no shifting, exact comparison at once
+
+ctypedef struct Dyadic:
+    uint64_t m        # value = +-m * 2**q
+    int q
+    bint negative
+
+
+cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
+    """`value` as an integer times a power of two, with an exponent not below `unit`."""
+    cdef Dyadic d
+    cdef double real
+    cdef uint64_t bits
+    d.negative = value < 0
+    if number is float or number is double:
+        real = value
+        memcpy(&bits, &real, sizeof(double))
+        d.m = bits & ((<uint64_t>1 << 52) - 1)
+        d.q = <int>((bits >> 52) & 0x7FF)
+        if d.q:
+            d.m |= <uint64_t>1 << 52
+            d.q -= 1075
+        else:
+            d.q = -1074
+        if d.q < unit:                       # only zeros leave: every value is a multiple of 2**unit
+            d.m = d.m >> (unit - d.q) if unit - d.q < 64 else 0
+            d.q = unit
+    else:
+        d.m = (~<uint64_t>value) + 1 if d.negative else <uint64_t>value
+        d.q = 0
+    return d
+
+
+cdef inline void add_shifted(
+    uint64_t *words, int n_words, uint64_t low, uint64_t high, int shift, bint negative
+) noexcept nogil:
+    """words += +-(high:low << shift)."""
+    cdef int at = shift >> 6, r = shift & 63, i
+    cdef uint64_t part[3]
+    cdef uint64_t before, carry = 0
+    part[0] = low << r
+    part[1] = (high << r) | (low >> (64 - r)) if r else high
+    part[2] = high >> (64 - r) if r else 0
+    for i in range(at, n_words):
+        before = words[i]
+        if i - at >= 3:
+            if not carry:
+                break
+            words[i] = before - carry if negative else before + carry
+            carry = before < carry if negative else words[i] < carry
+        elif negative:
+            words[i] = before - part[i - at] - carry
+            carry = before < part[i - at] or (carry and before == part[i - at])
+        else:
+            words[i] = before + part[i - at] + carry
+            carry = words[i] < before or (carry and words[i] == before)
+
+
+cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noexcept nogil:
+    """S += w*y and W += w for one sample."""
+    cdef Dyadic target, weight
+    cdef uint64_t low, high
+    if scale.narrow:
+        sums[0] += <uint64_t>(<int64_t>y * <int64_t>w)
+        sums[1] += <uint64_t>w
+        return
+    target = dyadic(y, scale.y_unit)
+    weight = dyadic(w, scale.w_unit)
+    low = multiply_words(target.m, weight.m, &high)
+    add_shifted(sums, scale.s_words, low, high, target.q + weight.q - scale.y_unit - scale.w_unit, target.negative)
+    add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
+
+
+cdef inline void add_words(uint64_t *total, const uint64_t *term, int n_words) noexcept nogil:
+    cdef uint64_t sum_, carry = 0
+    cdef int i
+    for i in range(n_words):
+        sum_ = total[i] + term[i]
+        total[i] = sum_ + carry
+        carry = sum_ < term[i] or total[i] < sum_
+
+
+cdef inline void add_sums(Scale scale, uint64_t *total, const uint64_t *term) noexcept nogil:
+    add_words(total, term, scale.s_words)
+    add_words(total + scale.s_words, term + scale.s_words, scale.w_words)
+
+
+cdef inline bint is_negative(const uint64_t *words, int n_words) noexcept nogil:
+    return <int64_t>words[n_words - 1] < 0
+
+
+cdef inline void magnitude(const uint64_t *words, int n_words, uint64_t *out) noexcept nogil:
+    cdef uint64_t carry = is_negative(words, n_words), flip = -carry
+    cdef int i
+    for i in range(n_words):
+        out[i] = (words[i] ^ flip) + carry
+        carry = carry and out[i] == 0
+
+
+cdef inline double leading(const uint64_t *words, int n_words, int *exponent) noexcept nogil:
+    """A magnitude as double * 2**exponent, relative error below 2**-51 (5.42e-20 is 2**-64)."""
+    cdef int top = n_words - 1
+    while top > 0 and words[top] == 0:
+        top -= 1
+    exponent[0] = 64 * top
+    return <double>words[top] + (<double>words[top - 1] * 5.421010862427522e-20 if top else 0.0)
+
+
+cdef inline double approximate_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """above/below * 2**unit for magnitudes, within 2**-50 of its size, or within 2**-1074 where it is subnormal."""
+    cdef int up, down
+    cdef double ratio = leading(above, n_above, &up)
+    ratio /= leading(below, n_below, &down)
+    unit += up - down
+    if -900 < unit < 900:                    # a ratio of two words lies within 2**+-64: the product is normal
+        return ratio * power_of_two(unit)
+    return ldexp(ratio, unit)
+
+
+cdef inline double power_of_two(int exponent) noexcept nogil:
+    cdef uint64_t bits = <uint64_t>(exponent + 1023) << 52
+    cdef double power
+    memcpy(&power, &bits, sizeof(double))
+    return power
+
+
+cdef inline double approximate_mean(Scale scale, const uint64_t *sums) noexcept nogil:
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef double mean
+    magnitude(sums, scale.s_words, s)
+    mean = approximate_ratio(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
+    return -mean if is_negative(sums, scale.s_words) else mean
+
+
+# The functions below run only where approximations cannot decide, and once per step of the result.
+
+cdef inline int compare_words(const uint64_t *a, const uint64_t *b, int n_words) noexcept nogil:
+    cdef int i
+    for i in range(n_words - 1, -1, -1):
+        if a[i] != b[i]:
+            return 1 if a[i] > b[i] else -1
+    return 0
+
+
+cdef inline void multiply(const uint64_t *a, int n_a, const uint64_t *b, int n_b, uint64_t *out) noexcept nogil:
+    """out[0 : n_a + n_b] = a * b."""
+    cdef uint64_t low, high, carry
+    cdef int i, j
+    memset(out, 0, (n_a + n_b) * sizeof(uint64_t))
+    for i in range(n_a):
+        carry = 0
+        for j in range(n_b):
+            low = multiply_words(a[i], b[j], &high)
+            low += carry
+            high += low < carry
+            out[i + j] += low
+            carry = high + (out[i + j] < low)
+        out[i + n_b] = carry
+
+
+cdef inline int exact_order(Scale scale, const uint64_t *a, const uint64_t *b) noexcept nogil:
+    """The sign of mean(a) - mean(b): of S_a * W_b - S_b * W_a."""
+    cdef bint a_negative = is_negative(a, scale.s_words), b_negative = is_negative(b, scale.s_words)
+    cdef int n_words = scale.s_words + scale.w_words, order
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef uint64_t left[MAX_WORDS]
+    cdef uint64_t right[MAX_WORDS]
+    if a_negative != b_negative:
+        return -1 if a_negative else 1
+    magnitude(a, scale.s_words, s)
+    multiply(s, scale.s_words, b + scale.s_words, scale.w_words, left)
+    magnitude(b, scale.s_words, s)
+    multiply(s, scale.s_words, a + scale.s_words, scale.w_words, right)
+    order = compare_words(left, right, n_words)
+    return -order if a_negative else order
+
+
+cdef inline uint64_t shifted_word(const uint64_t *words, int n_words, int shift, int i) noexcept nogil:
+    """Word i of words << shift, shift >= 0."""
+    cdef int at = i - (shift >> 6), r = shift & 63
+    cdef uint64_t word = words[at] << r if 0 <= at < n_words else 0
+    if r and 0 < at <= n_words:
+        word |= words[at - 1] >> (64 - r)
+    return word
+
+
+cdef inline int compare_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit, uint64_t m, int q
+) noexcept nogil:
+    """The sign of above * 2**unit - below * m * 2**q."""
+    cdef uint64_t product[MAX_S_WORDS + 1]
+    cdef uint64_t left, right
+    cdef int i, left_shift = max(unit - q, 0), right_shift = max(q - unit, 0)
+    multiply(below, n_below, &m, 1, product)
+    for i in range(max(n_above + (left_shift >> 6), n_below + 1 + (right_shift >> 6)), -1, -1):
+        left = shifted_word(above, n_above, left_shift, i)
+        right = shifted_word(product, n_below + 1, right_shift, i)
+        if left != right:
+            return 1 if left > right else -1
+    return 0
+
+
+cdef inline double rounded_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """above/below * 2**unit for magnitudes, rounded to nearest, ties to even.
+
+    An approximation is moved to its neighbour until the exact ratio lies between the two midpoints around it.  The
+    caller knows that the result is finite.
+    """
+    cdef double value = approximate_ratio(above, n_above, below, n_below, unit), lower
+    cdef Dyadic d
+    cdef int order
+    if value > 1.7976931348623157e308:
+        value = 1.7976931348623157e308
+    while True:                              # up: past the midpoint above, or on it and odd
+        d = dyadic(value, -1074)
+        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
+        if order < 0 or (order == 0 and not d.m & 1):
+            break
+        value = nextafter(value, INFINITY)
+    while value > 0:                         # down: short of the midpoint below, or on it with an even neighbour
+        lower = nextafter(value, 0.0)
+        d = dyadic(lower, -1074)
+        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
+        if order > 0 or (order == 0 and d.m & 1):
+            break
+        value = lower
+    return value
+
+
+cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogil:
+    """S/W rounded to nearest; zero is +0.0."""
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef double mean
+    magnitude(sums, scale.s_words, s)
+    if scale.narrow and s[0] <= <uint64_t>1 << 53 and sums[1] <= <uint64_t>1 << 53:
+        mean = <double>s[0] / <double>sums[1]          # both exact: one rounding
+    else:
+        mean = rounded_ratio(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
+    return 0.0 - mean if is_negative(sums, scale.s_words) else mean
+
+
+cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept nogil:
+    cdef uint64_t one = 1
+    return rounded_ratio(sums + scale.s_words, scale.w_words, &one, 1, scale.w_unit)

@@ -1,0 +1,282 @@
+"""The only module that looks at user input, and the home of every message about it.
+
+A message says what must hold, and names the argument, the value and the index.  Nothing here changes its input.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _scan
+from staircase_fast.exact import UNIT_WEIGHTS, Extent
+from staircase_fast.losses import BY_NAME, Loss
+
+Column = NDArray[Any]
+
+# what kernels read as it lies in memory; other kinds are widened to the next of these
+_READABLE = tuple(np.dtype(kind) for kind in ("u1", "i1", "i4", "i8", "f4", "f8"))
+
+
+class Rows(NamedTuple):
+    """Clean rows: columns of one length >= 1, without rows of weight 0."""
+
+    scores: Column
+    targets: Column
+    weights: Column  # float64, or empty where all are 1
+    targets_extent: Extent
+    weights_extent: Extent
+
+
+def rows(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows:
+    """Judge what `fit` was given."""
+    x = score_column("scores", scores)
+    y = _column("targets", targets)
+    _same_length("scores", x, "targets", y)
+    if len(x) == 0:
+        raise ValueError("`scores` must have at least one row; got none.")
+    w, w_extent, present = weight_column("sample_weight", sample_weight, "scores", x)
+    y_extent = _target_extent("targets", y, loss)
+    if present is not None:
+        x, y, w = x[present], y[present], w[present]
+    return Rows(x, y, w, y_extent, w_extent)
+
+
+def target_column(name: str, values: ArrayLike, loss: Loss) -> tuple[Column, Extent]:
+    """Targets alone, as `isotonic_regression` takes them."""
+    y = _column(name, values)
+    if len(y) == 0:
+        raise ValueError(f"`{name}` must have at least one row; got none.")
+    return y, _target_extent(name, y, loss)
+
+
+def score_column(name: str, values: ArrayLike) -> Column:
+    """Scores as a float column: real or infinite, not NaN."""
+    x = _column(name, values)
+    if x.dtype.kind != "f":
+        # integers beyond 2**53 would be rounded, and two scores become one
+        x = _as_float_if_exact(name, x)
+    bad = _scan.first_nan(x)
+    if bad >= 0:
+        raise ValueError(f"`{name}` must not be NaN; got {x[bad]} at index {bad}.")
+    return x
+
+
+def weight_column(
+    name: str, values: ArrayLike | None, rows_name: str, like: Column
+) -> tuple[Column, Extent, NDArray[np.bool_] | None]:
+    """Weights, their extent, and which rows are present (None: all of them)."""
+    if values is None:
+        return np.empty(0), UNIT_WEIGHTS, None
+    w = _column(name, values).astype(np.float64, copy=False)
+    _same_length(rows_name, like, name, w)
+    extent = Extent(*_scan.extent(w))
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", w, ~np.isfinite(w))
+    if extent.lowest < 0:
+        _refuse(name, "be >= 0", w, w < 0)
+    if extent.highest == 0:
+        raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
+    if len(w) * extent.highest == math.inf:
+        _finite_total(name, w)
+    return w, extent, w > 0 if extent.lowest == 0 else None
+
+
+def loss(given: str | Loss) -> Loss:
+    """A loss, by object or by name."""
+    if isinstance(given, Loss):
+        return given
+    if isinstance(given, str):
+        if given in BY_NAME:
+            return BY_NAME[given]()
+        raise ValueError(f"`loss` must be one of {', '.join(map(repr, BY_NAME))}; got {given!r}.")
+    raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
+
+
+def direction(given: object, *, auto: bool) -> bool | None:
+    """True: increasing, False: decreasing, None: "auto"."""
+    if isinstance(given, (bool, np.bool_)):
+        return bool(given)
+    if auto and isinstance(given, str) and given == "auto":
+        return None
+    allowed = "True, False or 'auto'" if auto else "True or False"
+    raise ValueError(f"`increasing` must be {allowed}; got {given!r}.")
+
+
+def bounds(given: Any) -> tuple[float, float]:
+    """A pair lo <= hi; None stands for no bound."""
+    if given is None:
+        return -math.inf, math.inf
+    try:
+        lo, hi = given
+        pair = -math.inf if lo is None else float(lo), math.inf if hi is None else float(hi)
+    except (TypeError, ValueError):
+        raise TypeError(f"`bounds` must be a pair (lo, hi) of numbers or None; got {given!r}.") from None
+    if not pair[0] <= pair[1] or pair[0] == math.inf or pair[1] == -math.inf:
+        raise ValueError(f"`bounds` must be a pair with lo <= hi and a number between them; got {given!r}.")
+    return pair
+
+
+def choice(name: str, given: object, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if isinstance(given, str) and given in allowed:
+        return given
+    raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {given!r}.")
+
+
+def queries(values: ArrayLike) -> tuple[Column, tuple[int, ...]]:
+    """Scores to look up, flat, and the shape they came in."""
+    whole = _array("scores", values)
+    return score_column("scores", whole.reshape(-1)), whole.shape
+
+
+def output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """An array the caller gave to write into."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"`out` must be a numpy array; got {type(out).__name__}.")
+    if out.dtype != np.float64:
+        raise TypeError(f"`out` must be of dtype float64; got {out.dtype}.")
+    if out.shape != shape:
+        raise ValueError(f"`out` must have the shape of `scores`, {shape}; got {out.shape}.")
+    if not out.flags.writeable:
+        raise ValueError("`out` must be writeable; got a read-only array.")
+    return out
+
+
+def within(scores: Column, low: float, high: float) -> None:
+    """Refuse queries outside the scores that were fitted."""
+    _refuse("scores", f"be in [{low}, {high}], the fitted range", scores, (scores < low) | (scores > high))
+
+
+class Steps(NamedTuple):
+    """Clean steps, in arrays of our own."""
+
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def steps(
+    left: ArrayLike, right: ArrayLike, values: ArrayLike, weights: ArrayLike, counts: ArrayLike, *, rising: bool
+) -> Steps:
+    """Judge the parts of a staircase, as a constructor or a file gives them."""
+    ends = [score_column(name, given).astype(np.float64) for name, given in (("left", left), ("right", right))]
+    heights = [_column(name, given).astype(np.float64) for name, given in (("values", values), ("weights", weights))]
+    integers = _column("counts", counts)
+    if integers.dtype.kind == "f" and len(integers):
+        raise TypeError(f"`counts` must be integers; got {integers[0].item()!r} at index 0.")
+    found = Steps(ends[0], ends[1], heights[0], heights[1], integers.astype(np.int64))
+    if len(found.left) == 0:
+        raise ValueError("`left` must have at least one step; got none.")
+    for name, column in found._asdict().items():
+        _same_length("left", found.left, name, column)
+    for name, column in (("values", found.values), ("weights", found.weights)):
+        _refuse(name, "be finite", column, ~np.isfinite(column))
+    _refuse("weights", "be > 0", found.weights, found.weights <= 0)
+    _refuse("counts", "be >= 1", found.counts, found.counts < 1)
+    _refuse("right", "be >= `left`", found.right, found.right < found.left)
+    _refuse("left", "be above the `right` of the step before", found.left[1:], found.left[1:] <= found.right[:-1], 1)
+    climb = found.values[1:] > found.values[:-1] if rising else found.values[1:] < found.values[:-1]
+    _refuse("values", f"strictly {'increase' if rising else 'decrease'}", found.values[1:], ~climb, 1)
+    return found
+
+
+def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset: int = 0) -> None:
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
+
+
+def _target_extent(name: str, y: Column, loss: Loss) -> Extent:
+    extent = Extent(*_scan.extent(y))
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", y, ~np.isfinite(y))
+    low, high = loss.target_range
+    if extent.lowest < low or extent.highest > high:
+        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
+    return extent
+
+
+def _finite_total(name: str, w: Column) -> None:
+    try:
+        math.fsum(w)
+    except OverflowError:
+        raise ValueError(f"`{name}` must have a finite sum; its {len(w)} entries reach {w.max()}.") from None
+
+
+def _same_length(name: str, column: Column, other_name: str, other: Column) -> None:
+    if len(column) != len(other):
+        raise ValueError(
+            f"`{name}` and `{other_name}` must have one entry per row; got {len(column)} and {len(other)} entries."
+        )
+
+
+def _column(name: str, values: ArrayLike) -> Column:
+    array = _array(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
+    return array
+
+
+def _array(name: str, values: ArrayLike) -> Column:
+    """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        bad = int(np.argmax(np.ma.getmaskarray(values)))
+        raise ValueError(f"`{name}` must not have missing entries; got a masked one at index {bad}.")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
+    if array.dtype.kind == "O":
+        array = _from_objects(name, array)
+    if array.dtype.kind == "b":
+        return array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
+        raise TypeError(f"`{name}` must be real numbers; got {first}.")
+    if array.dtype in _READABLE:  # not so if byte-swapped
+        return array if array.flags.aligned else array.copy()
+    return _widened(name, array)
+
+
+def _widened(name: str, array: Column) -> Column:
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
+            return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > np.iinfo(np.int64).max:
+        flat = array.reshape(-1)
+        _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
+    return array.astype(np.int64)
+
+
+def _as_float_if_exact(name: str, x: Column) -> Column:
+    as_float = x.astype(np.float64)
+    if x.dtype.itemsize == 8:
+        back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
+        _refuse(name, "be integers that float64 holds exactly", x, back != x)
+    return as_float
+
+
+def _from_objects(name: str, array: Column) -> Column:
+    """Python numbers of any kind, one by one, so that the first that is none can be named."""
+    flat = array.reshape(-1)
+    try:
+        if all(not isinstance(entry, float) for entry in flat):
+            return np.array([operator.index(entry) for entry in flat], dtype=np.int64).reshape(array.shape)
+    except (TypeError, OverflowError):
+        pass  # not integers, or large ones: as floats
+    numbers = np.empty(flat.shape)
+    for index, entry in enumerate(flat):
+        if isinstance(entry, (str, bytes)):
+            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.")
+        try:
+            numbers[index] = float(entry)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
+    return numbers.reshape(array.shape)

@@ -1,0 +1,192 @@
+"""The optimal staircase of a batch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _merge, _scan, _validation
+from staircase_fast.exact import Scale, scale_of
+from staircase_fast.losses import Loss
+from staircase_fast.staircase import Staircase
+
+_NO_TIES = np.empty(0, dtype=np.uint8)
+
+
+class IsotonicResult(NamedTuple):
+    """What `isotonic_regression` returns, named as SciPy names it."""
+
+    x: NDArray[np.float64]
+    """The fitted value of every entry of y."""
+    weights: NDArray[np.float64]
+    """The total weight of each block."""
+    blocks: NDArray[np.intp]
+    """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
+
+
+class _Steps(NamedTuple):
+    starts: NDArray[np.intp]  # one more than there are steps: the last is the number of observations
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def fit(
+    scores: ArrayLike,
+    targets: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    loss: str | Loss = "squared",
+    increasing: bool | str = True,
+    bounds: tuple[float | None, float | None] | None = None,
+) -> Staircase:
+    """Fit the optimal monotone transform of scores.
+
+    Among all monotone functions of the score this is the one with the least total loss.  It is a staircase: scores that
+    are neighbours in rank share a step, and the value of a step minimises the loss of its rows.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n,)
+        What the model said.  Only the order counts.  Equal scores are one observation; -inf and inf are allowed.
+    targets : array_like of shape (n,)
+        What happened: labels 0 and 1, probabilities, any real numbers the loss allows.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0; a row of weight 0 is absent.
+    loss : str or Loss, default "squared"
+        A loss of `staircase_fast.losses`, or its name.
+    increasing : bool or "auto", default True
+        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss.
+    bounds : (lo, hi), optional
+        Values are held within these; None stands for no bound.
+
+    Returns
+    -------
+    Staircase
+
+    Notes
+    -----
+    Sums are exact integers, so the steps are those of exact arithmetic, values are the exact means rounded once, and
+    neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+
+    Thread-safety: inputs are only read; the kernels run without the GIL.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> stairs = sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+    >>> stairs.values
+    array([0. , 0.5, 1. ])
+    >>> stairs([0.2, 0.38, 0.9])
+    array([0. , 0.5, 1. ])
+    """
+    the_loss = _validation.loss(loss)
+    rising = _validation.direction(increasing, auto=True)
+    limits = _validation.bounds(bounds)
+    rows = _validation.rows(scores, targets, sample_weight, the_loss)
+    scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
+
+    x, y, w = _in_score_order(rows)
+    tied = _ties(x)
+
+    def stairs(rising: bool) -> Staircase:
+        starts, values, weights = _steps(y, w, tied, scale, limits, rising)
+        left, right = x[starts[:-1]].astype(np.float64), x[starts[1:] - 1].astype(np.float64)
+        return Staircase._trusted(left, right, values, weights, np.diff(starts), the_loss, rising)
+
+    if rising is not None:
+        return stairs(rising)
+    size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
+    up, down = stairs(True), stairs(False)
+    gains = [the_loss.gain(s.values, s.weights / s.weights.sum(), size) for s in (up, down)]
+    return up if gains[0] >= gains[1] else down
+
+
+def isotonic_regression(
+    y: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    increasing: bool = True,
+    loss: str | Loss = "squared",
+) -> IsotonicResult:
+    """Fit the optimal monotone sequence to a sequence: `scipy.optimize.isotonic_regression`, exact.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Targets, in the order in which the result is to be monotone.
+    weights : array_like of shape (n,), optional
+        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+    increasing : bool, default True
+    loss : str or Loss, default "squared"
+
+    Returns
+    -------
+    IsotonicResult
+        `x`, `weights` and `blocks`, as SciPy.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> result = sf.isotonic_regression([8, 4, 8, 2, 2, 0, 8])
+    >>> result.x
+    array([4., 4., 4., 4., 4., 4., 8.])
+    >>> result.blocks
+    array([0, 6, 7])
+    """
+    the_loss = _validation.loss(loss)
+    rising = _validation.direction(increasing, auto=False)
+    targets, extent = _validation.target_column("y", y, the_loss)
+    w, w_extent, present = _validation.weight_column("weights", weights, "y", targets)
+    n = len(targets)
+    if present is not None:
+        targets, w = targets[present], w[present]
+    scale = scale_of(extent, w_extent, n)
+    starts, values, step_weights = _steps(targets, w, _NO_TIES, scale, (-np.inf, np.inf), bool(rising))
+    if present is not None:
+        # absent entries belong to the block before them, leading ones to the first
+        starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
+        starts[0] = 0
+    return IsotonicResult(np.repeat(values, np.diff(starts)), step_weights, starts)
+
+
+def _in_score_order(rows: _validation.Rows) -> tuple[_validation.Column, _validation.Column, _validation.Column]:
+    if _scan.is_ascending(rows.scores):
+        return rows.scores, rows.targets, rows.weights
+    order = np.argsort(rows.scores)
+    weights = rows.weights[order] if len(rows.weights) else rows.weights
+    return rows.scores[order], rows.targets[order], weights
+
+
+def _ties(x: _validation.Column) -> NDArray[np.uint8]:
+    """Whether each score equals the one before; empty where none does."""
+    tied = np.zeros(len(x), dtype=np.uint8)
+    np.equal(x[1:], x[:-1], out=tied[1:].view(np.bool_))
+    return tied if tied.any() else _NO_TIES
+
+
+def _steps(
+    targets: _validation.Column,
+    weights: _validation.Column,
+    tied: NDArray[np.uint8],
+    scale: Scale,
+    bounds: tuple[float, float],
+    increasing: bool,
+) -> _Steps:
+    """Run the stack; a decreasing staircase is the increasing one of the rows read backwards."""
+    n = len(targets)
+    if not increasing:
+        if len(tied):
+            tied = np.append(np.uint8(0), tied[:0:-1])
+        targets, weights = targets[::-1], weights[::-1]
+    # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
+    starts = np.empty(n + 1, dtype=np.intp)
+    values, step_weights = np.empty(n), np.empty(n)
+    sums = np.empty(n * (scale.s_words + scale.w_words), dtype=np.uint64)
+    n_steps = _merge.merge(targets, weights, tied, scale, *bounds, starts, values, step_weights, sums)
+    starts[n_steps] = n
+    steps = _Steps(starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy())
+    if increasing:
+        return steps
+    return _Steps(n - steps.starts[::-1], steps.values[::-1].copy(), steps.weights[::-1].copy())

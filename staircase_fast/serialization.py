@@ -1,0 +1,165 @@
+"""Staircases as JSON text and files: versioned, exact to the last bit, and checked on the way in.
+
+    {"format": "staircase_fast", "version": 1, "loss": {"name": "squared_error"}, "increasing": true,
+     "left": [..], "right": [..], "values": [..], "weights": [..], "counts": [..]}
+
+Infinite scores are the strings "inf" and "-inf", for JSON has no word for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from staircase_fast.losses import BY_NAME, Loss
+
+if TYPE_CHECKING:
+    from staircase_fast.staircase import Staircase
+
+FORMAT = "staircase_fast"
+VERSION = 1
+MAX_BYTES = 1 << 31  # twenty million steps; what is larger is not one of ours
+
+_INFINITE = {"inf": math.inf, "-inf": -math.inf}
+_ARRAYS = ("left", "right", "values", "weights", "counts")
+_FIELDS = ("format", "version", "loss", "increasing", *_ARRAYS)
+
+
+def to_json(stairs: Staircase) -> str:
+    """`stairs` as JSON text."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "loss": {"name": stairs.loss.name},
+        "increasing": stairs.increasing,
+    }
+    for name in _ARRAYS:
+        numbers = getattr(stairs, name).tolist()
+        if name in ("left", "right"):
+            numbers = [number if math.isfinite(number) else str(number) for number in numbers]
+        document[name] = numbers
+    return json.dumps(document, allow_nan=False)
+
+
+def fields_of(text: str) -> dict[str, Any]:
+    """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
+    if not isinstance(text, str):
+        raise TypeError(f"a staircase must be JSON text of type str; got {type(text).__name__}.")
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"a staircase must be at most {MAX_BYTES} characters of JSON; got {len(text)}.")
+    try:
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("a staircase must be a flat JSON object; this text is nested too deep.") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"a staircase must be JSON text; {error}.") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"a staircase must be a JSON object; got {type(document).__name__}.")
+    for name in _FIELDS:
+        if name not in document:
+            raise ValueError(f"field `{name}` is missing.")
+    for name in document:
+        if name not in _FIELDS:
+            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join(_FIELDS)}.")
+    _expect("format", document["format"], FORMAT)
+    _expect("version", document["version"], VERSION)
+    if not isinstance(document["increasing"], bool):
+        raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
+    fields = {name: _numbers(name, document[name]) for name in _ARRAYS}
+    return {**fields, "loss": _loss(document["loss"]), "increasing": document["increasing"]}
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole: through a temporary file beside it, which then takes its name."""
+    target = os.path.realpath(path)
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, _mode_for(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a file of a size that can be ours."""
+    with open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"a staircase must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
+    return content.decode("utf-8")  # its error is a ValueError that names the byte
+
+
+def _mode_for(target: str) -> int:
+    """The permissions a plain open() would give or keep."""
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"field `{name}` stands there twice.")
+        found[name] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"a staircase must not have {name} among its numbers.")
+
+
+def _expect(name: str, given: object, wanted: object) -> None:
+    if type(given) is not type(wanted) or given != wanted:
+        raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
+
+
+def _loss(given: object) -> Loss:
+    if not isinstance(given, dict) or list(given) != ["name"]:
+        raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
+    kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
+    if kind is None:
+        raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {given['name']!r}.")
+    return kind()
+
+
+def _numbers(name: str, given: object) -> list[Any]:
+    if not isinstance(given, list):
+        raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
+    number = {"counts": _integer, "left": _score, "right": _score}.get(name, _real)
+    numbers = []
+    for index, entry in enumerate(given):
+        try:
+            numbers.append(number(entry))
+        except (TypeError, OverflowError):
+            shown = f"an integer of {entry.bit_length()} bits" if isinstance(entry, int) else repr(entry)
+            raise ValueError(f"field `{name}` must hold numbers; got {shown} at index {index}.") from None
+    return numbers
+
+
+def _integer(entry: object) -> int:
+    if type(entry) is not int:
+        raise TypeError
+    if entry.bit_length() > 63:
+        raise OverflowError
+    return entry
+
+
+def _real(entry: object) -> float:
+    if type(entry) not in (int, float):
+        raise TypeError
+    return float(entry)  # type: ignore[arg-type]
+
+
+def _score(entry: object) -> float:
+    return _INFINITE[entry] if isinstance(entry, str) and entry in _INFINITE else _real(entry)

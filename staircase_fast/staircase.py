@@ -1,0 +1,216 @@
+"""The result of a fit: a function that is constant on each step, with its weights and ends."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _lookup, _validation, serialization
+from staircase_fast.losses import Loss
+
+_FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
+
+
+class Staircase:
+    """A monotone staircase: `n_steps` steps in ascending order of score.
+
+    `staircase_fast.fit` makes it; so do `load` and `from_json`.  It does not change after that: arrays are read-only.
+
+    Parameters
+    ----------
+    left, right : array_like of shape (n_steps,)
+        First and last observed score on each step.
+    values : array_like of shape (n_steps,)
+        The value of each step: strictly increasing, or strictly decreasing.
+    weights : array_like of shape (n_steps,)
+        Total weight of the rows on each step.
+    counts : array_like of shape (n_steps,)
+        How many rows of weight > 0 are on each step.
+    loss : str or Loss, default "squared"
+    increasing : bool, default True
+
+    Notes
+    -----
+    Thread-safety: a staircase may be used by any number of threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3, 4], [1, 3, 2, 4])
+    <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
+    """
+
+    __slots__ = _FIELDS
+
+    left: NDArray[np.float64]
+    """First observed score on each step."""
+    right: NDArray[np.float64]
+    """Last observed score on each step."""
+    values: NDArray[np.float64]
+    """The value of each step; strictly monotone."""
+    weights: NDArray[np.float64]
+    """Total weight on each step."""
+    counts: NDArray[np.int64]
+    """Rows on each step."""
+    loss: Loss
+    """What was minimised."""
+    increasing: bool
+    """Whether values rise with the score."""
+
+    def __init__(
+        self,
+        left: ArrayLike,
+        right: ArrayLike,
+        values: ArrayLike,
+        weights: ArrayLike,
+        counts: ArrayLike,
+        loss: str | Loss = "squared",
+        increasing: bool = True,
+    ) -> None:
+        rising = _validation.direction(increasing, auto=False)
+        steps = _validation.steps(left, right, values, weights, counts, rising=bool(rising))
+        self._set(*steps, _validation.loss(loss), bool(rising))
+
+    @classmethod
+    def _trusted(cls, *fields: Any) -> Staircase:
+        """A staircase of arrays that nobody else holds and that are known to be right."""
+        stairs = cls.__new__(cls)
+        stairs._set(*fields)
+        return stairs
+
+    def _set(self, *fields: Any) -> None:
+        for name, field in zip(_FIELDS, fields, strict=True):
+            if isinstance(field, np.ndarray):
+                field.setflags(write=False)
+            object.__setattr__(self, name, field)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Staircase cannot be changed; tried to delete {name!r}")
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are."""
+        return len(self.values)
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """A proven lower bound of each value; the value itself where the loss has a closed form."""
+        return self.values
+
+    @property
+    def upper(self) -> NDArray[np.float64]:
+        """A proven upper bound of each value; the value itself where the loss has a closed form."""
+        return self.values
+
+    def predict(
+        self,
+        scores: ArrayLike,
+        *,
+        interpolation: str = "step",
+        out_of_bounds: str = "clip",
+        out: NDArray[np.float64] | None = None,
+    ) -> Any:
+        """Evaluate the staircase.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        interpolation : {"step", "linear"}, default "step"
+            "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
+            values lie on the straight line from the end of one to the start of the next.
+        out_of_bounds : {"clip", "nan", "raise"}, default "clip"
+            For scores below the first or above the last that was fitted: the value of the nearest step, NaN, or an
+            error.
+        out : ndarray of float64, optional
+            Where to write the result; must have the shape of `scores`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
+            The shape of `scores`.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2], [10, 20])
+        >>> stairs.predict([0, 1, 1.5, 2, 3])
+        array([10., 10., 10., 20., 20.])
+        >>> stairs.predict([0, 1, 1.5, 2, 3], interpolation="linear", out_of_bounds="nan")
+        array([nan, 10., 15., 20., nan])
+        """
+        linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
+        outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
+        queries, shape = _validation.queries(scores)
+        result = np.empty(shape) if out is None else _validation.output(out, shape)
+        if outside == "raise":
+            _validation.within(queries, float(self.left[0]), float(self.right[-1]))
+        below, above = (np.nan, np.nan) if outside == "nan" else (self.values[0], self.values[-1])
+        target = result if result.flags.c_contiguous and result.flags.aligned else np.empty(shape)
+        if out is not None and np.may_share_memory(queries, target):
+            queries = queries.copy()
+        _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, target.reshape(-1))
+        if target is not result:
+            result[...] = target
+        return result if shape or out is not None else result[()]
+
+    __call__ = predict
+
+    def to_json(self) -> str:
+        """The staircase as JSON text; every float comes back from it as it was."""
+        return serialization.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Staircase:
+        """The staircase that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2, 3], [1, 3, 2])
+        >>> sf.Staircase.from_json(stairs.to_json()) == stairs
+        True
+        """
+        return cls(**serialization.fields_of(text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the staircase to a file, as JSON; an existing file is replaced at once or not at all."""
+        serialization.write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Staircase:
+        """Read a file that `save` wrote."""
+        return cls.from_json(serialization.read_text(path))
+
+    def __len__(self) -> int:
+        return self.n_steps
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Staircase):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _FIELDS[:5]) and (
+            (self.loss, self.increasing) == (other.loss, other.increasing)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[Staircase], tuple[Any, ...]]:
+        return Staircase, tuple(getattr(self, name) for name in _FIELDS)
+
+    def __copy__(self) -> Staircase:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Staircase:
+        return self
+
+    def __repr__(self) -> str:
+        steps = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps"
+        return (
+            f"<Staircase: {steps}, {self.values[0]} to {self.values[-1]}, "
+            f"over scores {self.left[0]} to {self.right[-1]}; {self.counts.sum()} rows, {self.loss.name}>"
+        )

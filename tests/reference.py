@@ -1,0 +1,261 @@
+"""The optimal staircase in plain Python: slow, and written to be obviously correct.
+
+Used by the tests and the benchmarks only. The package has no pure-Python fallback: two versions of
+one thing drift apart, whereas a reference that only has to be right can stay close to the paper.
+
+The first half works on any numbers that add, multiply, divide and compare: on `Fraction` the
+answers are exact, on float they round. It covers the paper's direct method (section IV-A) and its
+update rules (IV-B), both with every round visible, the stack, the max-min formula, and the
+conditions that an optimum meets. The second half is what `fit` promises for raw rows: exact
+`Fraction` steps, then rounded ones, then their evaluation. All inputs are sequences of Python
+numbers; every finite float is a `Fraction`, so nothing is lost on the way in.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Number = Any  # Fraction, int or float: whatever the caller computes with
+Bounds = tuple[float | None, float | None]
+
+
+class Grouping(NamedTuple):
+    """Consecutive samples in groups, and the minimiser of each group."""
+
+    groups: list[range]
+    minimisers: list[Number]
+
+    def fitted(self) -> list[Number]:
+        """The value of every sample."""
+        return [minimiser for group, minimiser in zip(self.groups, self.minimisers, strict=True) for _ in group]
+
+
+def weighted_mean(targets: Sequence[Number], weights: Sequence[Number]) -> Number:
+    """The minimiser of the weighted square error; also F, the paper's update rule for it."""
+    return sum(w * y for w, y in zip(weights, targets, strict=True)) / sum(weights)
+
+
+def total_weight(targets: Sequence[Number], weights: Sequence[Number]) -> Number:
+    """G, the paper's update rule of the auxiliary variable for the weighted square error."""
+    return sum(weights)
+
+
+def violating_runs(values: Sequence[Number]) -> list[range]:
+    """The longest runs of neighbours in which each value is >= the next."""
+    starts = [i for i in range(len(values)) if i == 0 or values[i - 1] < values[i]]
+    return [range(a, b) for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
+
+
+def direct_rounds(targets: Sequence[Number], weights: Sequence[Number]) -> list[Grouping]:
+    """Section IV-A: join all violating neighbours, minimise again from the samples, repeat."""
+    rounds = []
+    groups = [range(n, n + 1) for n in range(len(targets))]
+    while True:
+        minimisers = [weighted_mean([targets[n] for n in group], [weights[n] for n in group]) for group in groups]
+        rounds.append(Grouping(groups, minimisers))
+        runs = violating_runs(minimisers)
+        if len(runs) == len(groups):
+            return rounds
+        groups = [range(groups[run[0]].start, groups[run[-1]].stop) for run in runs]
+
+
+def update_rounds(
+    targets: Sequence[Number],
+    weights: Sequence[Number],
+    minimiser: Callable[..., Number] = weighted_mean,
+    auxiliary: Callable[..., Number] = total_weight,
+) -> list[list[tuple[Number, Number]]]:
+    """Section IV-B: the same rounds, on one pair (y, lambda) per group and nothing else."""
+    pairs = list(zip(targets, weights, strict=True))
+    rounds = [pairs]
+    while True:
+        runs = violating_runs([y for y, _ in pairs])
+        if len(runs) == len(pairs):
+            return rounds
+        pairs = [
+            (minimiser(*zip(*members, strict=True)), auxiliary(*zip(*members, strict=True)))
+            if len(members) > 1
+            else members[0]
+            for members in (pairs[run.start : run.stop] for run in runs)
+        ]
+        rounds.append(pairs)
+
+
+def stack(targets: Sequence[Number], weights: Sequence[Number]) -> Grouping:
+    """One pass over the samples: push each as a block, merge while the last two blocks violate."""
+    blocks: list[tuple[range, Number, Number]] = []  # samples, sum of w * y, sum of w
+    for n, (y, w) in enumerate(zip(targets, weights, strict=True)):
+        samples, s, w_sum = range(n, n + 1), w * y, w
+        while blocks and blocks[-1][1] / blocks[-1][2] >= s / w_sum:
+            before, s_before, w_before = blocks.pop()
+            samples, s, w_sum = range(before.start, n + 1), s_before + s, w_before + w_sum
+        blocks.append((samples, s, w_sum))
+    return Grouping([b[0] for b in blocks], [s / w_sum for _, s, w_sum in blocks])
+
+
+def max_min(targets: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
+    """The value of sample n: max over j <= n of min over k >= n of the mean of samples j..k."""
+    size = len(targets)
+    fitted = [None] * size
+    for j in range(size):
+        s, w_sum = 0 * targets[j], 0 * weights[j]
+        means = []
+        for k in range(j, size):
+            s, w_sum = s + weights[k] * targets[k], w_sum + weights[k]
+            means.append(s / w_sum)
+        least = means[-1]
+        for n in range(size - 1, j - 1, -1):
+            least = min(least, means[n - j])
+            fitted[n] = least if fitted[n] is None else max(fitted[n], least)
+    return fitted
+
+
+def is_optimal(
+    targets: Sequence[Fraction],
+    weights: Sequence[Fraction],
+    fitted: Sequence[Fraction],
+    errors: Sequence[Fraction] | None = None,
+) -> bool:
+    """Certify an increasing fit: no algorithm, only the conditions that an optimum meets.
+
+    With P_n = sum over m <= n of -l'_m(z_m) = w_m (y_m - z_m), up to a factor, z is optimal if and
+    only if it is monotone, P_n >= 0 everywhere and P_n = 0 at the end of each step. `errors` says
+    how far each z may be from the exact optimum because it was rounded; P_n is then allowed what
+    that causes.
+    """
+    errors = [Fraction(0)] * len(targets) if errors is None else errors
+    p = slack = Fraction(0)
+    for n, (y, w, z) in enumerate(zip(targets, weights, fitted, strict=True)):
+        p += w * (y - z)
+        slack += w * errors[n]
+        last = n == len(fitted) - 1
+        if p < -slack or (not last and z > fitted[n + 1]):
+            return False
+        if (last or z < fitted[n + 1]) and p > slack:
+            return False
+    return True
+
+
+class Step(NamedTuple):
+    """One step of a staircase, with `Fraction` value and weight before rounding and float after."""
+
+    left: float
+    right: float
+    value: Number
+    weight: Number
+    count: int
+
+
+def pooled(scores: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None) -> list[Step]:
+    """One step per distinct score: rows of weight 0 are absent, equal scores one observation."""
+    weights = [1] * len(scores) if weights is None else weights
+    rows = [(score, Fraction(y), Fraction(w)) for score, y, w in zip(scores, targets, weights, strict=True) if w > 0]
+    by_score: dict[float, list[tuple[Fraction, Fraction]]] = {}
+    for score, y, w in rows:
+        by_score.setdefault(score, []).append((y, w))
+    return [
+        Step(
+            score,
+            score,
+            weighted_mean(*zip(*tied, strict=True)),
+            sum(w for _, w in tied),
+            len(tied),
+        )
+        for score, tied in sorted(by_score.items())
+    ]
+
+
+def exact_steps(
+    scores: Sequence[float],
+    targets: Sequence[Number],
+    weights: Sequence[Number] | None = None,
+    *,
+    increasing: bool = True,
+) -> list[Step]:
+    """The staircase of exact rational arithmetic."""
+    sign = 1 if increasing else -1
+    points = pooled(scores, targets, weights)
+    best = stack([sign * p.value for p in points], [p.weight for p in points])
+    return [
+        Step(
+            points[group[0]].left,
+            points[group[-1]].right,
+            sign * value,
+            sum(points[n].weight for n in group),
+            sum(points[n].count for n in group),
+        )
+        for group, value in zip(best.groups, best.minimisers, strict=True)
+    ]
+
+
+def nearest_float(value: Fraction) -> float:
+    """Rounded to nearest, ties to even, as dividing Python integers is; zero is +0.0."""
+    return value.numerator / value.denominator + 0.0
+
+
+def half_an_ulp(value: Fraction) -> Fraction:
+    """How far the exact value that rounds to this one can be from it."""
+    return Fraction(math.ulp(value)) / 2
+
+
+def joined(steps: Sequence[Step]) -> list[Step]:
+    """Neighbouring steps of equal value as one step."""
+    result: list[Step] = []
+    for step in steps:
+        if result and result[-1].value == step.value:
+            before = result[-1]
+            result[-1] = before._replace(
+                right=step.right,
+                weight=before.weight + step.weight,
+                count=before.count + step.count,
+            )
+        else:
+            result.append(step)
+    return result
+
+
+def rounded_steps(steps: Sequence[Step], bounds: Bounds | None = None) -> list[Step]:
+    """What `fit` reports: float64 values within the bounds, strictly monotone after that."""
+    lo, hi = bounds or (None, None)
+    lo = -math.inf if lo is None else lo + 0.0
+    hi = math.inf if hi is None else hi + 0.0
+    clipped = [s._replace(value=min(max(nearest_float(s.value), lo), hi)) for s in steps]
+    return [s._replace(weight=nearest_float(s.weight)) for s in joined(clipped)]
+
+
+def fitted_steps(
+    scores: Sequence[float],
+    targets: Sequence[Number],
+    weights: Sequence[Number] | None = None,
+    *,
+    increasing: bool = True,
+    bounds: Bounds | None = None,
+) -> list[Step]:
+    """What `fit` has to return, step by step."""
+    return rounded_steps(exact_steps(scores, targets, weights, increasing=increasing), bounds)
+
+
+def step_value(steps: Sequence[Step], query: float) -> float:
+    """The value of the last step whose left end is <= query; below all of them, the first value."""
+    reached = [step for step in steps if step.left <= query]
+    return (reached or steps[:1])[-1].value
+
+
+def linear_value(steps: Sequence[Step], query: float) -> Fraction:
+    """Straight lines through both ends of each step, exactly; level outside the observed scores."""
+    reached = [step for step in steps if step.left <= query]
+    ahead = steps[len(reached) :]
+    if not reached or not ahead or query <= reached[-1].right:
+        return Fraction(step_value(steps, query))
+    a, b = reached[-1], ahead[0]
+    low, high = Fraction(a.value), Fraction(b.value)
+    match math.isinf(a.right), math.isinf(b.left):
+        case True, True:
+            return (low + high) / 2
+        case True, False:
+            return high
+        case False, True:
+            return low
+    x, left, right = Fraction(query), Fraction(a.right), Fraction(b.left)
+    return low + (high - low) * (x - left) / (right - left)

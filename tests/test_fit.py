@@ -1,0 +1,219 @@
+"""What `fit` means: ties, weights, directions, bounds, infinite scores."""
+
+import math
+
+import numpy as np
+import pytest
+from comparing import assert_same_bits, assert_same_staircase, assert_steps, steps_of
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import Step, exact_steps, fitted_steps
+from strategies import SCORES, TARGETS, WEIGHTS, kinds, rows
+
+import staircase_fast as sf
+
+inf = math.inf
+
+
+def test_one_row_is_one_step():
+    stairs = sf.fit([3.5], [0.25], sample_weight=[2])
+    assert steps_of(stairs) == [Step(3.5, 3.5, 0.25, 2.0, 1)]
+
+
+def test_rows_may_come_in_any_order():
+    stairs = sf.fit([3, 1, 2], [6.0, 4.0, 2.0])
+    assert steps_of(stairs) == [Step(1, 2, 3.0, 2.0, 2), Step(3, 3, 6.0, 1.0, 1)]
+
+
+def test_equal_scores_get_one_value():
+    stairs = sf.fit([1, 2, 2, 3], [0.0, 1.0, 2.0, 9.0])
+    assert steps_of(stairs) == [
+        Step(1, 1, 0.0, 1.0, 1),
+        Step(2, 2, 1.5, 2.0, 2),
+        Step(3, 3, 9.0, 1.0, 1),
+    ]
+
+
+def test_both_zeros_are_one_score_and_reported_as_positive_zero():
+    for scores in ([-0.0, 0.0], [0.0, -0.0], [-0.0]):
+        stairs = sf.fit(scores, [1.0, 2.0][: len(scores)])
+        assert stairs.n_steps == 1
+        assert_same_bits([stairs.left[0], stairs.right[0]], [0.0, 0.0])
+
+
+def test_a_value_of_zero_is_positive_zero():
+    assert_same_bits(sf.fit([1, 2], [-0.0, 1.0]).values, [0.0, 1.0])
+    assert_same_bits(sf.fit([1, 2], [-0.0, -0.0]).values, [0.0])
+    assert_same_bits(sf.fit([1, 2], [1.0, -1.0]).values, [0.0])
+    assert_same_bits(sf.fit([1, 2], [0.0, 1.0], increasing=False).values, [0.5])
+    assert_same_bits(sf.fit([1, 2], [0.0, -1.0], increasing=False).values, [0.0, -1.0])
+    assert_same_bits(sf.fit([1, 2], [0.0, -5e-324]).values, [0.0])  # the mean underflows
+
+
+def test_infinite_scores_are_scores():
+    stairs = sf.fit([inf, -inf, 0.0, inf, -inf], [5.0, 1.0, 3.0, 7.0, 2.0])
+    assert stairs.left.tolist() == [-inf, 0.0, inf]
+    assert stairs.right.tolist() == [-inf, 0.0, inf]
+    assert stairs.values.tolist() == [1.5, 3.0, 6.0]
+
+
+def test_blocks_of_equal_value_are_one_step():
+    assert sf.fit([1, 2, 3], [0.1, 0.1, 0.1]).n_steps == 1
+    assert sf.fit([1, 2, 3, 4], [2.0, 0.0, 1.0, 1.0]).n_steps == 1
+
+
+def test_blocks_whose_means_round_to_one_float_are_one_step():
+    scores, targets = [1, 2, 2, 2], [1.0, 1.0, 1.0, math.nextafter(1.0, 2.0)]
+    assert len(exact_steps(scores, targets)) == 2
+    assert steps_of(sf.fit(scores, targets)) == [Step(1, 2, 1.0, 4.0, 4)]
+
+
+def test_no_weights_means_weights_of_one():
+    scores, targets = [3, 1, 2, 2], [1.0, 2.0, 0.5, 0.25]
+    assert_same_staircase(sf.fit(scores, targets), sf.fit(scores, targets, sample_weight=np.ones(4)))
+
+
+def test_rows_of_weight_zero_widen_no_step():
+    stairs = sf.fit([0, 1, 2, 3], [9.0, 1.0, 2.0, -9.0], sample_weight=[0, 1, 1, 0])
+    assert steps_of(stairs) == [Step(1, 1, 1.0, 1.0, 1), Step(2, 2, 2.0, 1.0, 1)]
+
+
+def test_weights_that_cannot_be_added_in_float64_are_added():
+    stairs = sf.fit([1, 1, 1], [0.0, 1.0, 1.0], sample_weight=[2.0**53, 1.0, 1.0])
+    assert stairs.weights.tolist() == [2.0**53 + 2]
+    assert stairs.values.tolist() == [2 / (2**53 + 2)]
+
+
+@given(rows())
+def test_a_decreasing_fit_is_the_mirror_image_of_an_increasing_one(rows):
+    down = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=False)
+    up = sf.fit(rows.scores, -rows.targets, sample_weight=rows.weights)
+    assert_same_bits(down.values, 0.0 - up.values)
+    assert_same_bits(down.left, up.left)
+    assert_same_bits(down.right, up.right)
+    assert (down.increasing, up.increasing) == (False, True)
+
+
+@given(rows(), st.booleans())
+def test_values_are_strictly_monotone_and_steps_apart(rows, increasing):
+    stairs = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=increasing)
+    ascending = stairs.values if increasing else stairs.values[::-1]
+    assert (ascending[:-1] < ascending[1:]).all()
+    assert (stairs.left <= stairs.right).all()
+    assert (stairs.right[:-1] < stairs.left[1:]).all()
+    assert stairs.counts.sum() == np.count_nonzero(rows.weights)
+
+
+def saved(steps):
+    """How much square error the steps save: the more, the less is left."""
+    return sum(step.weight * step.value**2 for step in steps)
+
+
+@given(
+    rows(
+        kinds(SCORES, "ties", "any"),
+        kinds(TARGETS, "labels", "integers", "decimals"),
+        kinds(WEIGHTS, "one", "integers, zero too"),
+    )
+)
+def test_auto_takes_the_direction_of_less_loss_and_increases_on_a_tie(rows):
+    up = exact_steps(*rows.lists())
+    down = exact_steps(*rows.lists(), increasing=False)
+    stairs = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing="auto")
+    assert stairs.increasing is bool(saved(up) >= saved(down))
+    direct = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=stairs.increasing)
+    assert_same_staircase(stairs, direct)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300, 5e-324])
+def test_auto_compares_losses_at_any_scale(scale):
+    targets = scale * np.array([3.0, 2.0, 1.0])
+    assert not sf.fit([1, 2, 3], targets, increasing="auto").increasing
+    assert sf.fit([1, 2, 3], targets[::-1], increasing="auto").increasing
+    weights = np.full(3, scale)
+    assert not sf.fit([1, 2, 3], [3, 2, 1], sample_weight=weights, increasing="auto").increasing
+
+
+def test_auto_under_log_loss_compares_log_losses():
+    # increasing: 1/6, 3/4; decreasing: 5/8, 0, by weights of 6, 12 and 15, 3
+    rows = {"scores": range(4), "targets": [1, 0, 1, 0], "sample_weight": [1, 5, 9, 3]}
+    squared = sf.fit(**rows, increasing="auto")
+    logarithmic = sf.fit(**rows, increasing="auto", loss="log")
+    assert (squared.increasing, logarithmic.increasing) == (True, False)
+
+
+@given(
+    rows(targets=kinds(TARGETS, "labels", "integers", "decimals", "overflow", "any")),
+    st.tuples(st.integers(-5, 0), st.integers(0, 5)).map(lambda pair: (pair[0] / 4, pair[1] / 4)),
+    st.booleans(),
+)
+def test_bounds_clip_values_and_join_the_steps_that_become_equal(rows, bounds, increasing):
+    stairs = sf.fit(
+        rows.scores,
+        rows.targets,
+        sample_weight=rows.weights,
+        increasing=increasing,
+        bounds=bounds,
+    )
+    expected = fitted_steps(*rows.lists(), increasing=increasing, bounds=bounds)
+    assert_steps(stairs, expected)
+
+
+def test_bounds_may_lie_far_outside_the_targets():
+    rows = {"scores": [1, 2, 3], "targets": [0, 1, 2], "sample_weight": [100, 200, 300]}
+    for bounds in ((1e18, None), (None, -1e18), (1e308, 1.5e308), (5e-324, 6e-324)):
+        stairs = sf.fit(**rows, bounds=bounds)
+        expected = fitted_steps(rows["scores"], rows["targets"], rows["sample_weight"], bounds=bounds)
+        assert_steps(stairs, expected)
+
+
+def test_a_bound_of_negative_zero_is_zero():
+    assert_same_bits(sf.fit([1, 2], [-1.0, 1.0], bounds=(-0.0, None)).values, [0.0, 1.0])
+    assert_same_bits(sf.fit([1, 2], [-1.0, 1.0], bounds=(None, -0.0)).values, [-1.0, 0.0])
+
+
+def test_a_bound_may_be_missing_or_infinite():
+    scores, targets = [1, 2, 3], [0.0, 0.5, 1.0]
+    free = sf.fit(scores, targets)
+    for bounds in ((None, None), (-inf, inf), (-inf, None), (None, inf)):
+        assert_same_staircase(sf.fit(scores, targets, bounds=bounds), free)
+    assert sf.fit(scores, targets, bounds=(0.2, None)).values.tolist() == [0.2, 0.5, 1.0]
+    assert sf.fit(scores, targets, bounds=(None, 0.4)).values.tolist() == [0.0, 0.4]
+    assert sf.fit(scores, targets, bounds=(0.4, 0.4)).values.tolist() == [0.4]
+
+
+@pytest.mark.parametrize("size", [500, 8_000])
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(
+    "scores_of",
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: rng.integers(0, n // 4, n).astype(float),
+        lambda rng, n: np.sort(rng.beta(0.2, 0.2, n)),
+        lambda rng, n: rng.lognormal(0, 9, n).astype(np.float32),
+        lambda rng, n: np.zeros(n),
+    ],
+    ids=["normal", "ties", "sorted", "heavy tail", "all tied"],
+)
+def test_many_rows_are_fitted_as_exactly_as_few(scores_of, weighted, size):
+    rng = np.random.default_rng(size)
+    scores = scores_of(rng, size)
+    labels = rng.random(size) < scores.argsort().argsort() / size
+    weights = rng.integers(0, 4, size) if weighted else None
+    stairs = sf.fit(scores, labels, sample_weight=weights)
+    expected = fitted_steps(scores.tolist(), labels.tolist(), None if weights is None else weights.tolist())
+    assert_steps(stairs, expected)
+
+
+def test_many_rows_of_noise_are_fitted_as_exactly_as_few():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=5_000)
+    targets = scores + 3 * rng.normal(size=5_000)
+    weights = rng.exponential(size=5_000)
+    stairs = sf.fit(scores, targets, sample_weight=weights)
+    assert_steps(stairs, fitted_steps(scores.tolist(), targets.tolist(), weights.tolist()))
+
+
+def test_options_are_keyword_only():
+    with pytest.raises(TypeError):
+        sf.fit([1], [1], [1])

@@ -1,0 +1,323 @@
+"""The JSON form: it keeps every float, and nothing invalid comes in."""
+
+import json
+import math
+import os
+import pathlib
+import pickle
+import re
+
+import pytest
+from comparing import assert_same_bits, assert_same_staircase
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import rows
+
+import staircase_fast as sf
+
+inf = math.inf
+ARRAYS = ("left", "right", "values", "weights", "counts")
+FIELDS = ("format", "version", "loss", "increasing", *ARRAYS)
+
+
+def example():
+    return sf.fit([1, 2, 3, 5], [0.1, 0.5, 0.25, 4.0], sample_weight=[1, 1, 1, 2.5])
+
+
+def refused(text):
+    """The message with which a text is refused."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        sf.Staircase.from_json(text)
+    return str(caught.value)
+
+
+def no_such_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+@given(rows(), st.booleans(), st.sampled_from(["squared", "log"]))
+def test_every_staircase_comes_back_bit_for_bit(rows, increasing, loss):
+    targets = rows.targets if loss == "squared" else rows.targets > 0
+    stairs = sf.fit(rows.scores, targets, sample_weight=rows.weights, increasing=increasing, loss=loss)
+    text = stairs.to_json()
+    json.loads(text, parse_constant=no_such_constant)
+    again = sf.Staircase.from_json(text)
+    assert_same_staircase(again, stairs)
+    assert again.to_json() == text
+    assert not again.values.flags.writeable
+
+
+def test_the_document_holds_these_fields_and_no_others():
+    assert json.loads(example().to_json()) == {
+        "format": "staircase_fast",
+        "version": 1,
+        "loss": {"name": "squared_error"},
+        "increasing": True,
+        "left": [1.0, 2.0, 5.0],
+        "right": [1.0, 3.0, 5.0],
+        "values": [0.1, 0.375, 4.0],
+        "weights": [1.0, 2.0, 2.5],
+        "counts": [1, 2, 1],
+    }
+    down = sf.fit([1, 2], [1, 0], loss="log", increasing=False)
+    document = json.loads(down.to_json())
+    assert (document["loss"], document["increasing"]) == ({"name": "log_loss"}, False)
+
+
+def test_infinite_scores_are_written_as_words():
+    stairs = sf.fit([-inf, 0, inf], [1, 2, 3])
+    document = json.loads(stairs.to_json())
+    assert document["left"] == document["right"] == ["-inf", 0.0, "inf"]
+    assert_same_staircase(sf.Staircase.from_json(stairs.to_json()), stairs)
+
+
+def test_spaces_order_of_fields_and_whole_numbers_do_not_matter():
+    stairs = sf.fit([1, 2], [3, 4])
+    document = json.loads(stairs.to_json())
+    document |= {"left": [1, 2], "values": [3, 4]}
+    text = json.dumps(dict(reversed(document.items())), indent=3)
+    assert_same_staircase(sf.Staircase.from_json(text), stairs)
+
+
+@pytest.mark.parametrize("as_path", [str, pathlib.Path])
+def test_a_saved_file_holds_the_text_and_loads_again(tmp_path, as_path):
+    path = as_path(tmp_path / "stairs.json")
+    example().save(path)
+    assert pathlib.Path(path).read_text(encoding="utf-8").strip() == example().to_json()
+    assert_same_staircase(sf.Staircase.load(path), example())
+
+
+def test_saving_replaces_a_file_and_leaves_nothing_else_behind(tmp_path):
+    path = tmp_path / "stairs.json"
+    sf.fit(range(100), range(100)).save(path)
+    path.chmod(0o640)
+    example().save(path)
+    assert_same_staircase(sf.Staircase.load(path), example())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["stairs.json"]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_saving_through_a_link_writes_the_file_it_points_to(tmp_path):
+    link, path = tmp_path / "link", tmp_path / "stairs.json"
+    link.symlink_to(path)
+    example().save(link)
+    assert link.is_symlink()
+    assert_same_staircase(sf.Staircase.load(path), example())
+
+
+def test_a_new_file_has_the_permissions_that_any_new_file_has(tmp_path):
+    plain, saved = tmp_path / "plain", tmp_path / "saved"
+    plain.touch()
+    example().save(saved)
+    assert saved.stat().st_mode == plain.stat().st_mode
+
+
+def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "stairs.json"
+    example().save(path)
+
+    def fail(*args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        sf.fit([1], [1]).save(path)
+    assert_same_staircase(sf.Staircase.load(path), example())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["stairs.json"]
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        sf.Staircase.load(tmp_path / "nothing.json")
+    with pytest.raises(FileNotFoundError):
+        example().save(tmp_path / "no" / "folder.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", pickle.dumps([1, 2]), b"\x80", b"[1, 2]", b"null"])
+def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
+    path = tmp_path / "stairs.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"\w"):
+        sf.Staircase.load(path)
+
+
+def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("staircase_fast.serialization.MAX_BYTES", 100)
+    path = tmp_path / "stairs.json"
+    example().save(path)
+    with pytest.raises(ValueError, match="100"):
+        sf.Staircase.load(path)
+    assert "100" in refused(example().to_json())
+
+
+@pytest.mark.parametrize("text", [None, 3, b"{}", bytearray(b"{}"), {"format": 1}, ["{}"]])
+def test_what_is_not_text_is_a_type_error(text):
+    with pytest.raises(TypeError, match=type(text).__name__):
+        sf.Staircase.from_json(text)
+
+
+def test_every_beginning_of_a_text_is_refused():
+    text = example().to_json()
+    for end in range(len(text)):
+        refused(text[:end])
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '"staircase"', "true"])
+def test_a_text_that_is_no_object_is_refused(text):
+    assert "object" in refused(text)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_missing_field_is_named(field):
+    document = json.loads(example().to_json())
+    del document[field]
+    assert re.search(rf"`{field}`.*missing", refused(json.dumps(document)))
+
+
+def test_an_unknown_field_is_named():
+    document = json.loads(example().to_json()) | {"colour": "red"}
+    assert "`colour`" in refused(json.dumps(document))
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_stands_there_twice_is_named(field):
+    text = example().to_json()
+    value = json.dumps(json.loads(text)[field])
+    assert f"`{field}`" in refused(f'{{"{field}": {value}, {text[1:]}')
+
+
+WRONG = {  # field: what it cannot be
+    "format": ["staircase", "", None, 1, ["staircase_fast"]],
+    "version": [0, 2, 1.0, "1", True, None, 10**30],
+    "loss": [
+        "squared_error",
+        None,
+        [],
+        {},
+        {"name": "nope"},
+        {"name": None},
+        {"name": ["log_loss"]},
+        {"name": "log_loss", "power": 2},
+        {"power": 2},
+    ],
+    "increasing": [1, 0, "true", None, [True], False],
+    "left": [
+        [],
+        [1.0, 2.0],
+        [1.0, 2.0, 5.0, 6.0],
+        [1.0, 2.0, 2.0],
+        [1.0, 3.5, 5.0],
+        [1.0, 2.0, 6.0],
+        [2.0, 1.0, 5.0],
+        [1.0, 2.0, None],
+        [1.0, 2.0, "5"],
+        [1.0, 2.0, "nan"],
+        [1.0, 2.0, "Infinity"],
+        [True, 2.0, 5.0],
+        [[1.0], [2.0], [5.0]],
+        [1.0, 2.0, 10**400],
+        "123",
+        7,
+        {"0": 1.0, "1": 2.0, "2": 5.0},
+        None,
+    ],
+    "right": [[], [1.0, 3.0], [2.0, 3.0, 5.0], [0.5, 3.0, 5.0], [1.0, 3.0, "-inf"], "inf"],
+    "values": [
+        [],
+        [0.1, 0.375],
+        [0.1, 0.1, 4.0],
+        [0.1, 4.0, 0.375],
+        [4.0, 0.375, 0.1],
+        [0.1, 0.375, "inf"],
+        [0.1, 0.375, None],
+        [False, 0.375, 4.0],
+        [0.1, 0.375, 10**400],
+        {},
+    ],
+    "weights": [
+        [],
+        [1.0, 2.0],
+        [1.0, 0.0, 2.5],
+        [1.0, -0.0, 2.5],
+        [1.0, -2.0, 2.5],
+        [1.0, "inf", 2.5],
+        [1.0, True, 2.5],
+        [1.0, None, 2.5],
+        [1.0, 2.0, 10**400],
+    ],
+    "counts": [
+        [],
+        [1, 2],
+        [1, 0, 1],
+        [1, -1, 1],
+        [1, 2.0, 1],
+        [1, 1.5, 1],
+        [1, True, 1],
+        [1, "2", 1],
+        [1, None, 1],
+        [1, 2**63, 1],
+        [1, 10**400, 1],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param(field, value, id=f"{field}={str(value)[:40]}")
+        for field, values in WRONG.items()
+        for value in values
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_name_of_its_field(field, value):
+    document = json.loads(example().to_json()) | {field: value}
+    message = refused(json.dumps(document))
+    # Where two fields contradict each other, the message may name either.
+    partners = {"left": "right", "right": "left", "increasing": "values"}
+    assert f"`{field}`" in message or f"`{partners.get(field)}`" in message
+    assert len(message) < 1_000
+
+
+def test_all_arrays_empty_is_refused():
+    document = json.loads(example().to_json())
+    document |= {field: [] for field in ARRAYS}
+    assert "`left`" in refused(json.dumps(document))
+
+
+@pytest.mark.parametrize("field", ARRAYS)
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_numbers_that_are_not_finite_are_refused_in_any_spelling(field, literal):
+    document = json.loads(example().to_json())
+    document[field][1] = "HERE"
+    message = refused(json.dumps(document).replace('"HERE"', literal))
+    assert f"`{field}`" in message or literal in message
+
+
+@pytest.mark.parametrize("opening", ["[", '{"left":', '{"loss":{"name":'])
+def test_deep_nesting_is_refused(opening):
+    refused(opening * 200_000)
+    closing = "}" * opening.count("{") + "]" * opening.count("[")
+    nested = opening * 50_000 + "1" + closing * 50_000
+    refused(nested)
+    refused(example().to_json().replace('"left": [', f'"left": [{nested}, '))
+
+
+def test_integers_of_many_digits_are_refused():
+    for field in ARRAYS:
+        document = json.loads(example().to_json())
+        document[field][0] = "HERE"
+        refused(json.dumps(document).replace('"HERE"', "9" * 100_000))
+
+
+@given(st.data())
+def test_a_damaged_text_is_refused_or_is_a_valid_staircase(data):
+    text = example().to_json()
+    start = data.draw(st.integers(0, len(text)))
+    stop = data.draw(st.integers(start, min(start + 12, len(text))))
+    patch = data.draw(st.text('0123456789.-+eE[]{},:" \\truefalsn', max_size=6) | st.text(max_size=3))
+    try:
+        stairs = sf.Staircase.from_json(text[:start] + patch + text[stop:])
+    except ValueError:
+        return
+    assert_same_staircase(sf.Staircase.from_json(stairs.to_json()), stairs)
+    assert_same_bits(stairs(stairs.left), stairs.values)

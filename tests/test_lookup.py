@@ -1,0 +1,211 @@
+"""Evaluation: every query against the reference, with care at the edges of steps."""
+
+import math
+
+import numpy as np
+import pytest
+from comparing import assert_same_bits, steps_of
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import linear_value, step_value
+from strategies import SCORES, kinds, rows
+
+import staircase_fast as sf
+
+inf = math.inf
+queries_anywhere = kinds(SCORES).flatmap(lambda kind: st.lists(kind, max_size=20))
+
+
+def fitted(rows, increasing=True):
+    return sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=increasing)
+
+
+def around(stairs):
+    """Both ends of every step, the floats beside them, the middles of gaps, and the infinities."""
+    ends = np.concatenate([stairs.left, stairs.right])
+    with np.errstate(all="ignore"):  # infinity is beside the greatest float; a middle may be NaN
+        beside = [np.nextafter(ends, -inf), np.nextafter(ends, inf)]
+        middles = stairs.right[:-1] / 2 + stairs.left[1:] / 2
+    queries = np.concatenate([ends, *beside, middles, [-inf, -0.0, 0.0, inf]])
+    return queries[~np.isnan(queries)]
+
+
+@pytest.fixture
+def stairs():
+    """Two steps, [0, 1] at 10 and [3, 4] at 20."""
+    return sf.fit([0, 1, 3, 4], [10, 10, 20, 20])
+
+
+@given(rows(), queries_anywhere, st.booleans())
+def test_a_query_gets_the_value_of_the_last_step_that_starts_at_or_below_it(rows, queries, increasing):
+    stairs = fitted(rows, increasing)
+    queries = np.concatenate([around(stairs), queries])
+    expected = [step_value(steps_of(stairs), query) for query in queries.tolist()]
+    assert_same_bits(stairs(queries), expected)
+
+
+@given(rows(), queries_anywhere, st.booleans())
+def test_a_linear_query_lies_on_the_straight_line_between_two_steps(rows, queries, increasing):
+    stairs = fitted(rows, increasing)
+    queries = np.concatenate([around(stairs), queries])
+    steps = steps_of(stairs)
+    results = stairs.predict(queries, interpolation="linear")
+    for query, result in zip(queries.tolist(), results.tolist(), strict=True):
+        reached = int(np.searchsorted(stairs.left, query, side="right"))
+        largest = np.abs(stairs.values[max(reached - 1, 0) : reached + 1]).max()
+        assert abs(result - linear_value(steps, query)) <= 4 * math.ulp(largest)
+
+
+@given(rows(), queries_anywhere, st.booleans())
+def test_linear_queries_are_monotone_and_stay_between_the_steps_around_them(rows, queries, increasing):
+    stairs = fitted(rows, increasing)
+    queries = np.sort(np.concatenate([around(stairs), queries]))
+    results = stairs.predict(queries, interpolation="linear")
+    ascending = results if increasing else results[::-1]
+    assert (ascending[:-1] <= ascending[1:]).all()
+    assert_same_bits(stairs.predict(stairs.left, interpolation="linear"), stairs.values)
+    assert_same_bits(stairs.predict(stairs.right, interpolation="linear"), stairs.values)
+
+
+@given(rows(), queries_anywhere, st.sampled_from(["step", "linear"]))
+def test_only_queries_outside_the_fitted_scores_are_out_of_bounds(rows, queries, interpolation):
+    stairs = fitted(rows)
+    queries = np.concatenate([around(stairs), queries])
+    outside = (queries < stairs.left[0]) | (queries > stairs.right[-1])
+    clipped = stairs.predict(queries, interpolation=interpolation)
+    with_nan = stairs.predict(queries, interpolation=interpolation, out_of_bounds="nan")
+    assert_same_bits(with_nan, np.where(outside, np.nan, clipped))
+    assert_same_bits(clipped[queries < stairs.left[0]], stairs.values[0])
+    assert_same_bits(clipped[queries > stairs.right[-1]], stairs.values[-1])
+    inside = stairs.predict(queries[~outside], interpolation=interpolation, out_of_bounds="raise")
+    assert_same_bits(inside, clipped[~outside])
+
+
+def test_a_query_in_a_gap_gets_the_step_below_or_a_point_on_the_line(stairs):
+    queries = [-1, 0, 0.5, 1, 1.5, 2, 2.75, 3, 4, 5]
+    assert stairs(queries).tolist() == [10, 10, 10, 10, 10, 10, 10, 20, 20, 20]
+    linear = stairs.predict(queries, interpolation="linear").tolist()
+    assert linear == [10, 10, 10, 10, 12.5, 15, 18.75, 20, 20, 20]
+
+
+def test_an_end_at_infinity_is_infinitely_far_away():
+    three = sf.fit([-inf, 0, inf], [1, 2, 4])
+    queries = [-inf, -1e308, -5e-324, 0, 5e-324, 1e308, inf]
+    assert three.predict(queries, interpolation="linear").tolist() == [1, 2, 2, 2, 2, 2, 4]
+    assert three(queries).tolist() == [1, 1, 1, 2, 2, 2, 4]
+    two = sf.fit([-inf, inf], [1, 4])
+    assert two.predict(queries, interpolation="linear").tolist() == [1, *[2.5] * 5, 4]
+    assert two(queries).tolist() == [1, 1, 1, 1, 1, 1, 4]
+    wide = sf.fit([-inf, inf], [-1.5e308, 1.7e308])
+    assert wide.predict(0.0, interpolation="linear") == pytest.approx(1e307, rel=1e-14)
+
+
+def test_lines_over_the_widest_gaps_and_values_do_not_overflow():
+    big = 1.7e308
+    stairs = sf.fit([-big, big], [-big, big])
+    queries = [-big, -big / 2, 0.0, big / 2, big]
+    assert stairs.predict(queries, interpolation="linear") == pytest.approx(queries, rel=1e-14)
+
+
+@pytest.mark.parametrize("out_of_bounds", ["clip", "nan", "raise"])
+def test_infinite_queries_are_in_bounds_only_if_infinite_scores_were_fitted(out_of_bounds):
+    everywhere = sf.fit([-inf, inf], [1, 2])
+    assert everywhere.predict([-inf, 0, inf], out_of_bounds=out_of_bounds).tolist() == [1, 1, 2]
+    finite = sf.fit([0, 1], [1, 2])
+    assert np.isnan(finite.predict([-inf, inf], out_of_bounds="nan")).all()
+    assert finite([-inf, inf]).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("query", [-0.5, 4.5, -inf, inf])
+def test_a_query_out_of_bounds_raises_if_asked_to_and_names_itself(stairs, interpolation, query):
+    with pytest.raises(ValueError, match=rf"`scores`.*{query}.*index 2"):
+        stairs.predict([0, 1, query, 4], interpolation=interpolation, out_of_bounds="raise")
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (2, 3), (2, 0, 3), (2, 1, 2, 3), (1, 1)])
+def test_the_result_has_the_shape_of_the_queries(stairs, shape):
+    queries = np.linspace(-1, 5, math.prod(shape)).reshape(shape)
+    result = stairs(queries)
+    assert result.shape == shape
+    assert result.dtype == np.float64
+    assert_same_bits(result.ravel(), stairs(queries.ravel()))
+    assert_same_bits(stairs(np.asfortranarray(queries)), result)
+    assert_same_bits(stairs(queries.T), result.T)
+
+
+@pytest.mark.parametrize("query", [2, 2.0, True, np.float32(2), np.int64(2), np.array(2.0)])
+def test_a_single_query_gets_a_float64(stairs, query):
+    result = stairs(query)
+    assert isinstance(result, np.float64)
+    assert result == 10
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "g"])
+def test_queries_of_every_kind_of_number_are_looked_up_as_what_they_are(dtype):
+    stairs = sf.fit([0, 1, 2, 100], [1, 2, 3, 4])
+    queries = np.array([0, 1, 1, 0], dtype=dtype)
+    assert stairs(queries).tolist() == [1, 2, 2, 1]
+    assert stairs(queries[::-1][1:]).tolist() == [2, 2, 1]
+
+
+def test_a_float32_query_is_not_the_float64_it_came_from():
+    stairs = sf.fit([0.0, 0.1], [0, 1])
+    below, above = np.nextafter(np.float32(0.1), np.float32(0)), np.float32(0.1)
+    assert float(below) < 0.1 < float(above)
+    assert stairs(np.array([below, above])).tolist() == [0, 1]
+
+
+def test_results_are_written_to_out_and_out_is_returned(stairs):
+    queries = np.array([[-1.0, 1.5], [3.0, 9.0]])
+    out = np.full((2, 2), -7.0)
+    assert stairs.predict(queries, out=out) is out
+    assert out.tolist() == [[10, 10], [20, 20]]
+    assert stairs.predict(queries, interpolation="linear", out_of_bounds="nan", out=out) is out
+    np.testing.assert_array_equal(out, [[np.nan, 12.5], [20, np.nan]])
+    nothing = np.empty((0, 3))
+    assert stairs.predict(np.empty((0, 3)), out=nothing) is nothing
+    single = np.empty(())
+    assert stairs.predict(1.0, out=single) is single
+    assert single == 10
+
+
+def test_out_may_be_strided_and_only_its_own_entries_are_written(stairs):
+    buffer = np.full((4, 6), -7.0)
+    out = buffer[::2, 1::3]
+    stairs.predict([[0, 3], [4, 1]], out=out)
+    assert out.tolist() == [[10, 20], [20, 10]]
+    assert np.count_nonzero(buffer == -7) == 20
+
+
+@pytest.mark.parametrize("interpolation", ["step", "linear"])
+def test_out_may_overlap_the_queries(stairs, interpolation):
+    queries = np.linspace(-1, 5, 50)
+    expected = stairs.predict(queries, interpolation=interpolation)
+    same = queries.copy()
+    assert_same_bits(stairs.predict(same, interpolation=interpolation, out=same), expected)
+    for shift in (slice(1, None), slice(None, -1)):
+        buffer = np.empty(51)
+        source = buffer[:-1] if shift.start else buffer[1:]
+        source[:] = queries
+        out = buffer[shift]
+        assert_same_bits(stairs.predict(source, interpolation=interpolation, out=out), expected)
+    backwards = queries.copy()
+    out = backwards[::-1]
+    assert_same_bits(stairs.predict(backwards, interpolation=interpolation, out=out), expected)
+
+
+def test_queries_are_not_changed(stairs):
+    queries = np.array([0.5, 2.0, 9.0])
+    queries.flags.writeable = False
+    assert stairs(queries).tolist() == [10, 10, 20]
+    assert queries.tolist() == [0.5, 2.0, 9.0]
+
+
+def test_many_steps_are_searched_as_well_as_few():
+    for size in (2, 3, 7, 8, 9, 1_000, 4_096):
+        scores = np.arange(size) * 0.5
+        stairs = sf.fit(scores, np.arange(size))
+        queries = np.linspace(-1, size / 2 + 1, 4 * size)
+        expected = np.clip(np.searchsorted(scores, queries, side="right") - 1, 0, None)
+        assert_same_bits(stairs(queries), expected)

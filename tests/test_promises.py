@@ -1,0 +1,129 @@
+"""The promises P1 to P10 as properties of generated rows."""
+
+from fractions import Fraction
+
+import numpy as np
+import reference
+from comparing import assert_same_bits, assert_same_staircase, assert_steps
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SCORES, TARGETS, WEIGHTS, increasing_scores, kinds, rows
+
+import staircase_fast as sf
+
+directions = st.booleans()
+
+
+def fit(rows, **options):
+    return sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, **options)
+
+
+@given(rows(), directions, st.data())
+def test_p1_monotone_input_comes_back_bit_for_bit(rows, increasing, data):
+    targets = np.sort(rows.targets) + 0.0  # of both zeros +0.0 comes back
+    targets = targets if increasing else targets[::-1]
+    scores = data.draw(increasing_scores(targets.size))
+    weights = np.maximum(rows.weights, 5e-324)
+    stairs = sf.fit(scores, targets, sample_weight=weights, increasing=increasing)
+    assert_same_bits(stairs(scores), targets)
+    again = sf.isotonic_regression(targets, weights=weights, increasing=increasing)
+    assert_same_bits(again.x, targets)
+
+
+@given(rows(), directions)
+def test_p2_refitting_a_fit_changes_nothing(rows, increasing):
+    stairs = fit(rows, increasing=increasing)
+    fitted = rows._replace(targets=stairs(rows.scores))
+    assert_same_staircase(fit(fitted, increasing=increasing), stairs)
+
+
+@given(rows(), directions)
+def test_p3_each_value_lies_within_the_targets_of_its_block(rows, increasing):
+    stairs = fit(rows, increasing=increasing)
+    for left, right, value in zip(stairs.left, stairs.right, stairs.values, strict=True):
+        on_step = (left <= rows.scores) & (rows.scores <= right) & (rows.weights > 0)
+        assert rows.targets[on_step].min() <= value <= rows.targets[on_step].max()
+
+
+@given(rows(), directions)
+def test_p4_the_steps_are_those_of_exact_rational_arithmetic(rows, increasing):
+    expected = reference.fitted_steps(*rows.lists(), increasing=increasing)
+    assert_steps(fit(rows, increasing=increasing), expected)
+
+
+@given(rows(), st.randoms(use_true_random=False))
+def test_p5_the_order_of_rows_does_not_matter(rows, random):
+    order = list(range(rows.scores.size))
+    random.shuffle(order)
+    assert_same_staircase(fit(rows.take(np.array(order))), fit(rows))
+
+
+@given(rows(), st.data())
+def test_p6_scores_count_only_by_rank(rows, data):
+    distinct, rank = np.unique(rows.scores, return_inverse=True)
+    others = np.array(data.draw(increasing_scores(distinct.size)))
+    stairs, moved = fit(rows), fit(rows._replace(scores=others[rank]))
+    assert_same_bits(moved.values, stairs.values)
+    assert_same_bits(moved.weights, stairs.weights)
+    np.testing.assert_array_equal(moved.counts, stairs.counts)
+    for name in ("left", "right"):
+        ends = np.searchsorted(distinct, getattr(stairs, name))
+        assert_same_bits(getattr(moved, name), others[ends])
+
+
+@given(rows(weights=kinds(WEIGHTS, "integers, zero too")))
+def test_p7_weight_k_is_k_copies(rows):
+    copies = rows.take(np.repeat(np.arange(rows.scores.size), rows.weights.astype(int)))
+    stairs, copied = fit(rows), sf.fit(copies.scores, copies.targets)
+    for name in ("left", "right", "values", "weights"):
+        assert_same_bits(getattr(copied, name), getattr(stairs, name))
+    np.testing.assert_array_equal(copied.counts, stairs.weights)
+
+
+@given(rows(weights=kinds(WEIGHTS, "integers, zero too", "denormals")))
+def test_p7_weight_zero_is_absent(rows):
+    assert_same_staircase(fit(rows.take(rows.weights > 0)), fit(rows))
+
+
+@given(rows(weights=kinds(WEIGHTS, "integers, zero too", "decimals")), st.integers(-1000, 1000))
+def test_p7_scaling_weights_by_a_power_of_two_changes_nothing(rows, k):
+    stairs, scaled = fit(rows), fit(rows._replace(weights=np.ldexp(rows.weights, k)))
+    for name in ("left", "right", "values"):
+        assert_same_bits(getattr(scaled, name), getattr(stairs, name))
+    np.testing.assert_array_equal(scaled.counts, stairs.counts)
+    assert_same_bits(scaled.weights, np.ldexp(stairs.weights, k))
+
+
+@given(rows(), directions)
+def test_p8_every_fit_is_certified_up_to_the_rounding_of_its_values(rows, increasing):
+    stairs = fit(rows, increasing=increasing)
+    sign = 1 if increasing else -1
+    points = reference.pooled(*rows.lists())
+    fitted = [Fraction(z) for z in stairs([point.left for point in points]).tolist()]
+    assert reference.is_optimal(
+        [sign * point.value for point in points],
+        [point.weight for point in points],
+        [sign * z for z in fitted],
+        [reference.half_an_ulp(z) for z in fitted],
+    )
+
+
+@given(rows(kinds(SCORES, "float32", "ties"), kinds(TARGETS, "float32", "labels", "integers")))
+def test_p9_float32_input_has_float64_sums(rows):
+    narrow = sf.fit(
+        rows.scores.astype(np.float32),
+        rows.targets.astype(np.float32),
+        sample_weight=rows.weights,
+    )
+    assert_same_staircase(narrow, fit(rows))
+
+
+@given(rows(), directions)
+def test_p10_inputs_are_untouched_and_may_be_read_only(rows, increasing):
+    kept = [column.tobytes() for column in rows]
+    writable = fit(rows, increasing=increasing)
+    for column in rows:
+        column.flags.writeable = False
+    assert_same_staircase(fit(rows, increasing=increasing), writable)
+    assert_same_bits(writable.predict(rows.scores), writable(rows.scores.copy()))
+    assert [column.tobytes() for column in rows] == kept
