@@ -113,8 +113,10 @@ def bounds(given: Any) -> tuple[float, float]:
         return -math.inf, math.inf
     try:
         lo, hi = given
-        pair = -math.inf if lo is None else float(lo), math.inf if hi is None else float(hi)
-    except (TypeError, ValueError):
+        if isinstance(lo, (str, bytes)) or isinstance(hi, (str, bytes)):
+            raise TypeError
+        pair = -math.inf if lo is None else float(lo) + 0.0, math.inf if hi is None else float(hi) + 0.0
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"`bounds` must be a pair (lo, hi) of numbers or None; got {given!r}.") from None
     if not pair[0] <= pair[1] or pair[0] == math.inf or pair[1] == -math.inf:
         raise ValueError(f"`bounds` must be a pair with lo <= hi and a number between them; got {given!r}.")
@@ -233,6 +235,8 @@ def _array(name: str, values: ArrayLike) -> Column:
         array = np.asarray(values)
     except ValueError as error:  # ragged lists
         raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
     if array.dtype.kind == "O":
         array = _from_objects(name, array)
     if array.dtype.kind == "b":

@@ -92,7 +92,8 @@ def fit(
 
     def stairs(rising: bool) -> Staircase:
         starts, values, weights = _steps(y, w, tied, scale, limits, rising)
-        left, right = x[starts[:-1]].astype(np.float64), x[starts[1:] - 1].astype(np.float64)
+        # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
+        left, right = x[starts[:-1]].astype(np.float64) + 0.0, x[starts[1:] - 1].astype(np.float64) + 0.0
         return Staircase._trusted(left, right, values, weights, np.diff(starts), the_loss, rising)
 
     if rising is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["LogLoss", "Loss", "SquaredError"]
 
 
-class Loss:
+class Loss(ABC):
     """A loss l(z, y) of a value z for a target y, strictly convex in z.
 
     Two losses are equal if they are of one kind with the same parameters.
@@ -19,6 +20,7 @@ class Loss:
     name: ClassVar[str]
     target_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
+    @abstractmethod
     def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
         """How much loss a fit saves, up to a constant of the data and a positive factor: for comparing two fits.
 
@@ -26,7 +28,6 @@ class Loss:
         the data less w*phi(v), with phi convex.  `shares` are the weights over their total, `size` is the largest
         magnitude of a target.
         """
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

@@ -44,6 +44,7 @@ TARGETS = {
     "cancellation": st.sampled_from([-1e16, 1e16, 0.1, -0.1, 1.0]),
     "overflow": st.sampled_from([-HUGE, HUGE, 1.7e308, 1e308, -1e308, 1.0]),
     "600 decades": decades,
+    "widest": st.sampled_from([-HUGE, -1.0, -TINY, TINY, 1.0, HUGE]),
     "any": finite,
 }
 WEIGHTS = {
@@ -53,6 +54,7 @@ WEIGHTS = {
     "huge": st.sampled_from([1e300, 1e-300, 1.0]),
     "denormals": st.integers(0, 2**40).map(lambda k: k * TINY),
     "600 decades": decades.map(abs),
+    "widest": st.sampled_from([TINY, 1.0, HUGE / MAX_ROWS]),
 }
 
 

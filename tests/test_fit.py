@@ -8,7 +8,7 @@ from comparing import assert_same_bits, assert_same_staircase, assert_steps, ste
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import Step, exact_steps, fitted_steps
-from strategies import SCORES, TARGETS, WEIGHTS, kinds, rows
+from strategies import HUGE, SCORES, TARGETS, TINY, WEIGHTS, kinds, rows
 
 import staircase_fast as sf
 
@@ -82,6 +82,14 @@ def test_weights_that_cannot_be_added_in_float64_are_added():
     stairs = sf.fit([1, 1, 1], [0.0, 1.0, 1.0], sample_weight=[2.0**53, 1.0, 1.0])
     assert stairs.weights.tolist() == [2.0**53 + 2]
     assert stairs.values.tolist() == [2 / (2**53 + 2)]
+
+
+@pytest.mark.parametrize("target", [HUGE, -HUGE, TINY, 0.1])
+def test_rows_of_one_score_and_target_keep_the_target_whatever_their_weights(target):
+    rng = np.random.default_rng(0)
+    for n in range(2, 200):
+        weights = rng.choice([0.1, 0.3, 1 / 3, 1e-3, 7.7], n)
+        assert sf.fit(np.zeros(n), np.full(n, target), sample_weight=weights).values == [target]
 
 
 @given(rows())

@@ -53,6 +53,11 @@ def test_a_loss_is_shown_as_it_is_written_and_survives_copies(kind):
     assert copy.copy(kind()) == pickle.loads(pickle.dumps(kind())) == kind()
 
 
+def test_there_is_no_loss_of_no_kind():
+    with pytest.raises(TypeError, match="abstract"):
+        sf.losses.Loss()
+
+
 @given(rows(targets=kinds(probabilities)), st.booleans())
 def test_log_loss_has_the_staircase_of_the_square_error(rows, increasing):
     options = {"sample_weight": rows.weights, "increasing": increasing}

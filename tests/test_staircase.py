@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -63,6 +64,27 @@ def test_no_array_can_be_written_or_replaced(stairs, name):
 def test_no_other_attribute_can_be_replaced(stairs, name):
     with pytest.raises(AttributeError):
         setattr(stairs, name, None)
+
+
+def test_no_attribute_can_be_deleted(stairs):
+    with pytest.raises(AttributeError, match="values"):
+        del stairs.values
+    assert stairs.n_steps == 3
+
+
+def test_several_threads_may_fit_and_predict_at_once():
+    rng = np.random.default_rng(0)
+    scores, targets, weights = rng.normal(size=(3, 20_000))
+    alone = sf.fit(scores, targets, sample_weight=weights**2)
+    values = alone(scores)
+
+    def job(_):
+        return sf.fit(scores, targets, sample_weight=weights**2), alone(scores)
+
+    with ThreadPoolExecutor(4) as threads:
+        for stairs, predicted in threads.map(job, range(16)):
+            assert_same_staircase(stairs, alone)
+            assert_same_bits(predicted, values)
 
 
 def test_the_arrays_do_not_share_memory_with_the_input():
