@@ -80,7 +80,7 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 clean:  ## remove all that make has made
 	rm -rf .venv build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f staircase_fast/*.c staircase_fast/*.so demo-staircase.json
-	find staircase_fast tests asv_benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Installing: each stamp stands for the requirements of some extras, from pyproject.toml.
 

@@ -5,148 +5,210 @@
 # again.  Every join removes one block: n samples, S steps, n - S joins, O(n) in all.  (Section IV-B as printed looks at
 # all groups again in each round, which is quadratic on y = 1, 2, .., n-1, -10 n**2; section V's loop is not.)
 #
-# A block of one observation needs no sums: its mean is its target, its weight its weight, both exact as they are.  Its
-# sums are written when it is first joined, so monotone data never touches them.
+# Decisions are exact, at the price of floats.  Sums s = sum(w*y) and w = sum(w) are kept
+#     as int64    where targets and weights are small integers (scale.narrow): exact as they are;
+#     as double   elsewhere, rounded, with a known bound on the error of s_a*w_b - s_b*w_a.  Where that bound leaves a
+#                 doubt, both blocks are summed in exact integers (_exact.pxd), and such a block keeps its exact sums
+#                 from then on: every row is summed exactly at most once, and for most data none is before the end.
 #
-#     weights[b] > 0     one observation: values[b] is its target, sums[b] is not written
-#     weights[b] == 0    sums[b] holds; values[b] approximates the mean (not used where the scale is narrow)
-#
-# Assumed of the caller: arrays with room for every block, weights > 0, finite targets.
+# Assumed of the caller: arrays with room for every block, weights > 0, finite targets, rows contiguous.
 
-from libc.math cimport fabs
-from libc.stdint cimport int64_t, uint64_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast._exact cimport (
-    Scale, add_sample, add_sums, approximate_mean, exact_order, multiply_words, number, rounded_mean, rounded_weight,
-)
+from staircase_fast._exact cimport Scale, add_rows, add_sums, exact_order, multiply_words, number
+from staircase_fast._rounded cimport rounded, rounded_mean, rounded_weight
+
+# What sums are held in while they can still be joined.
+ctypedef fused sum_t:
+    int64_t
+    double
 
 ctypedef struct Stack:
     Scale scale
-    int n_words           # of a block's sums: scale.s_words + scale.w_words
+    bint decreasing       # means strictly decrease instead
+    double doubt          # bound on the rounding of one row, relative to the product of two blocks' weights
+    int n_words           # of a block's exact sums
     Py_ssize_t n          # blocks on the stack
-    Py_ssize_t *starts    # first observation of each block
-    double *values
-    double *weights
-    uint64_t *sums
+    Py_ssize_t *starts    # first row of each block
+    double *s             # sums; int64_t where scale.narrow
+    double *w
+    uint8_t *known        # whether the block's exact sums hold; not used where scale.narrow
+    uint64_t *words       # exact sums
 
 
-cdef inline uint64_t *sums_of(Stack *stack, Py_ssize_t block) noexcept nogil:
-    return stack.sums + block * stack.n_words
+cdef inline double doubt_of(Scale scale) noexcept nogil:
+    """With c rows in two blocks, s_a*w_b - s_b*w_a is off by less than (c + 8) * doubt * w_a * w_b.
+
+    Each term of a sum carries at most c + 1 roundings of 2**-53 of a size of at most `greatest` times its weight, the
+    weights c, the two products and their difference 4 in all: (2c + 6) * 2**-53, doubled here for good measure.  Far
+    from 1, products may leave the range of doubles, so nothing is certain there.
+    """
+    if scale.tame:
+        return scale.greatest * 4.440892098500626e-16        # 2**-51
+    return INFINITY
 
 
-cdef inline void open_block(Stack *stack, Py_ssize_t start) noexcept nogil:
-    """A new, empty block on top; `add_to_top` fills it, `close_block` ends it."""
-    stack.starts[stack.n] = start
-    stack.weights[stack.n] = 0.0
-    memset(sums_of(stack, stack.n), 0, stack.n_words * sizeof(uint64_t))
-    stack.n += 1
+cdef inline uint64_t *words_of(Stack *stack, Py_ssize_t block) noexcept nogil:
+    return stack.words + block * stack.n_words
 
 
-cdef inline void add_to_top(Stack *stack, number y, double w) noexcept nogil:
-    add_sample(stack.scale, sums_of(stack, stack.n - 1), y, w)
-
-
-cdef inline void close_block(Stack *stack) noexcept nogil:
-    if not stack.scale.narrow:
-        stack.values[stack.n - 1] = approximate_mean(stack.scale, sums_of(stack, stack.n - 1))
-
-
-cdef inline void push_one(Stack *stack, Py_ssize_t start, double y, double w) noexcept nogil:
-    """A new block of one observation on top; y must be the target itself, not a rounding of it."""
-    stack.starts[stack.n] = start
-    stack.values[stack.n] = y
-    stack.weights[stack.n] = w
-    stack.n += 1
-
-
-cdef inline void write_sums(Stack *stack, Py_ssize_t block) noexcept nogil:
-    """Make sure that sums[block] holds."""
-    cdef double w = stack.weights[block]
-    if w > 0:
-        memset(sums_of(stack, block), 0, stack.n_words * sizeof(uint64_t))
-        add_sample(stack.scale, sums_of(stack, block), stack.values[block], w)
-        stack.weights[block] = 0.0
-
-
-cdef inline bint reaches(Stack *stack, Py_ssize_t left, Py_ssize_t right) noexcept nogil:
-    """Whether mean(left) >= mean(right), decided exactly."""
-    cdef double gap, doubt
-    cdef uint64_t *a
-    cdef uint64_t *b
-    if stack.weights[left] > 0 and stack.weights[right] > 0:
-        return stack.values[left] >= stack.values[right]
-    if not stack.scale.narrow:
-        gap = stack.values[left] - stack.values[right]
-        # each value is within 2**-50 of its own size, or 2**-1074; infinite or NaN where that overflows: then exactly
-        doubt = 3.552713678800501e-15 * (fabs(stack.values[left]) + fabs(stack.values[right])) + 1e-322
-        if gap > doubt:
-            return True
-        if gap < -doubt:
-            return False
-    write_sums(stack, left)
-    write_sums(stack, right)
-    a = sums_of(stack, left)
-    b = sums_of(stack, right)
-    if stack.scale.narrow:
-        return narrow_reaches(<int64_t>a[0], a[1], <int64_t>b[0], b[1])
-    return exact_order(stack.scale, a, b) >= 0
-
-
-cdef inline bint narrow_reaches(int64_t s_a, uint64_t w_a, int64_t s_b, uint64_t w_b) noexcept nogil:
-    """s_a / w_a >= s_b / w_b by cross products of two words."""
+cdef inline bint narrow_reaches(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
+    """s_a / w_a >= s_b / w_b, by cross products of two words."""
     cdef uint64_t low_a, high_a, low_b, high_b
     if (s_a < 0) != (s_b < 0):
         return s_b < 0
-    low_a = multiply_words(<uint64_t>(-s_a if s_a < 0 else s_a), w_b, &high_a)
-    low_b = multiply_words(<uint64_t>(-s_b if s_b < 0 else s_b), w_a, &high_b)
     if s_a < 0:
-        return high_a < high_b or (high_a == high_b and low_a <= low_b)
+        s_a, s_b, w_a, w_b = -s_b, -s_a, w_b, w_a
+    low_a = multiply_words(<uint64_t>s_a, <uint64_t>w_b, &high_a)
+    low_b = multiply_words(<uint64_t>s_b, <uint64_t>w_a, &high_b)
     return high_a > high_b or (high_a == high_b and low_a >= low_b)
 
 
-cdef inline void join_top(Stack *stack) noexcept nogil:
-    """The newest block joins its left neighbour (F and G of section IV-B are two additions)."""
-    cdef Py_ssize_t left = stack.n - 2
-    write_sums(stack, left)
-    write_sums(stack, left + 1)
-    add_sums(stack.scale, sums_of(stack, left), sums_of(stack, left + 1))
-    stack.n -= 1
-    close_block(stack)
+cdef inline void know(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """Sum the rows [start, end) exactly, as the sums of `block`."""
+    memset(words_of(stack, block), 0, stack.n_words * sizeof(uint64_t))
+    add_rows(stack.scale, words_of(stack, block), y, weights, start, end)
 
 
-cdef inline void settle(Stack *stack) noexcept nogil:
-    """Restore the invariant after a push."""
-    while stack.n > 1 and reaches(stack, stack.n - 2, stack.n - 1):
-        join_top(stack)
+cdef inline bint exactly_reaches(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t top, Py_ssize_t start, Py_ssize_t end, bint *known
+) noexcept nogil:
+    """Whether the block on top reaches [start, end), whose exact sums belong in the place above it."""
+    cdef Py_ssize_t top_start = stack.starts[top]
+    cdef int order
+    if start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
+        order = (y[top_start] > y[start]) - (y[top_start] < y[start])
+    else:
+        if not stack.known[top]:
+            know(stack, y, weights, top, top_start, start)
+            stack.known[top] = True
+        if not known[0]:
+            know(stack, y, weights, top + 1, start, end)
+            known[0] = True
+        order = exact_order(stack.scale, words_of(stack, top), words_of(stack, top + 1))
+    return order <= 0 if stack.decreasing else order >= 0
 
 
-cdef inline void finish(Stack *stack, double lo, double hi) noexcept nogil:
-    """Blocks become steps: values rounded and held within [lo, hi], neighbours of equal value joined, weights rounded.
+cdef inline void push(
+    Stack *stack,
+    const number *y,
+    const double *weights,
+    Py_ssize_t start,
+    Py_ssize_t end,
+    sum_t s,
+    sum_t w,
+    bint known,
+) noexcept nogil:
+    """Put the rows [start, end) on top as one block, joined with every block that reaches it.
 
-    The mean of two joined blocks lies between theirs, and rounding is monotone: their common value stays.
+    Where `known`, its exact sums are in the place above the top already, and the rows are not looked at.
     """
-    cdef Py_ssize_t block, kept = 0
+    cdef Py_ssize_t top = stack.n - 1
+    cdef sum_t *ss = <sum_t *>stack.s
+    cdef sum_t *ws = <sum_t *>stack.w
+    cdef double gap, doubt
+    while top >= 0:
+        if sum_t is int64_t:
+            if stack.decreasing:
+                if not narrow_reaches(s, w, ss[top], ws[top]):
+                    break
+            elif not narrow_reaches(ss[top], ws[top], s, w):
+                break
+        else:
+            gap = ss[top] * w - s * ws[top]
+            if stack.decreasing:
+                gap = -gap
+            doubt = stack.doubt * <double>(end - stack.starts[top] + 8) * (w * ws[top])
+            if gap < -doubt:
+                break
+            if not gap > doubt and not exactly_reaches(stack, y, weights, top, start, end, &known):
+                break
+            if known or stack.known[top]:
+                if not stack.known[top]:
+                    know(stack, y, weights, top, stack.starts[top], start)
+                if not known:
+                    know(stack, y, weights, top + 1, start, end)
+                    known = True
+                add_sums(stack.scale, words_of(stack, top), words_of(stack, top + 1))
+        start = stack.starts[top]
+        s += ss[top]
+        w += ws[top]
+        top -= 1
+    top += 1
+    stack.starts[top] = start
+    ss[top] = s
+    ws[top] = w
+    if sum_t is double:
+        stack.known[top] = known
+    stack.n = top + 1
+
+
+cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:
+    """s/w rounded to nearest; zero is +0.0."""
+    cdef uint64_t above = <uint64_t>(-s if s < 0 else s), below = <uint64_t>w
+    cdef double mean
+    if above <= <uint64_t>1 << 53 and below <= <uint64_t>1 << 53:
+        mean = <double>above / <double>below             # both exact: one rounding
+    else:
+        mean = rounded(&above, 1, &below, 1, 0)
+    return 0.0 - mean if s < 0 else mean
+
+
+cdef inline void finish(
+    Stack *stack, const number *y, const double *weights, sum_t kind, Py_ssize_t n_rows, double lo, double hi
+) noexcept nogil:
+    """Blocks become steps: s[b] the value, rounded and held within [lo, hi], w[b] the weight, rounded.
+
+    Neighbours of equal value are joined.  The mean of the two lies between theirs, and rounding is monotone: their
+    common value stays.
+    """
+    cdef Py_ssize_t block, kept = 0, start, end
+    cdef sum_t *ss = <sum_t *>stack.s
+    cdef sum_t *ws = <sum_t *>stack.w
     cdef double value
     for block in range(stack.n):
-        if stack.weights[block] > 0:
-            value = stack.values[block] + 0.0            # -0.0 becomes 0.0
+        start = stack.starts[block]
+        end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
+        if sum_t is int64_t:
+            value = narrow_mean(ss[block], ws[block])
+        elif end - start == 1 and not stack.known[block]:
+            value = <double>y[start] + 0.0               # -0.0 becomes 0.0
         else:
-            value = rounded_mean(stack.scale, sums_of(stack, block))
+            if not stack.known[block]:
+                know(stack, y, weights, block, start, end)
+                stack.known[block] = True
+            value = rounded_mean(stack.scale, words_of(stack, block))
         value = min(max(value, lo), hi)
-        if kept and value == stack.values[kept - 1]:
-            write_sums(stack, kept - 1)
-            write_sums(stack, block)
-            add_sums(stack.scale, sums_of(stack, kept - 1), sums_of(stack, block))
+        if kept and value == stack.s[kept - 1]:
+            if sum_t is int64_t:
+                ws[kept - 1] += ws[block]
+            else:
+                if not stack.known[kept - 1]:
+                    know(stack, y, weights, kept - 1, stack.starts[kept - 1], start)
+                    stack.known[kept - 1] = True
+                if not stack.known[block]:
+                    know(stack, y, weights, block, start, end)
+                add_sums(stack.scale, words_of(stack, kept - 1), words_of(stack, block))
             continue
         if kept < block:
-            stack.starts[kept] = stack.starts[block]
-            stack.weights[kept] = stack.weights[block]
-            if stack.weights[block] == 0:
-                memcpy(sums_of(stack, kept), sums_of(stack, block), stack.n_words * sizeof(uint64_t))
-        stack.values[kept] = value
+            stack.starts[kept] = start
+            if sum_t is int64_t:
+                ws[kept] = ws[block]
+            else:
+                stack.known[kept] = stack.known[block]
+                if stack.known[block]:
+                    memcpy(words_of(stack, kept), words_of(stack, block), stack.n_words * sizeof(uint64_t))
+        stack.s[kept] = value
         kept += 1
     stack.n = kept
     for block in range(kept):
-        if stack.weights[block] == 0:
-            stack.weights[block] = rounded_weight(stack.scale, sums_of(stack, block))
+        if sum_t is int64_t:
+            stack.w[block] = <double>ws[block]
+        elif stack.known[block]:
+            stack.w[block] = rounded_weight(stack.scale, words_of(stack, block))
+        else:
+            stack.w[block] = 1.0 if weights == NULL else weights[stack.starts[block]]

@@ -12,13 +12,12 @@
 #     S counts in    2**(y_unit + w_unit)
 #     W counts in    2**w_unit
 #
-# The price is paid only where it buys something: the stack compares floating approximations of known error first and
-# comes here when those cannot tell (`_blocks.pxd`).
+# The price is paid only where it buys something: the stack compares rounded sums of known error first and comes here
+# when those cannot tell (`_blocks.pxd`); values are rounded from these sums, once per step (`_rounded.pxd`).
 #
 # Assumed of the caller: finite numbers, a Scale that fits them, buffers of the Scale's size.
 
-from libc.math cimport INFINITY, ldexp, nextafter
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cdef extern from *:
@@ -66,6 +65,9 @@ ctypedef struct Scale:
     int s_words
     int w_words
     bint narrow       # integer targets and weights, one word each: no shifting, exact comparison at once
+    bint tame         # sums, and products of sums, stay well within the range of doubles
+    double greatest   # largest magnitude of a target
+    double cut        # see add_rows; 0 where it does not apply
 
 ctypedef struct Dyadic:
     uint64_t m        # value = +-m * 2**q
@@ -127,15 +129,59 @@ cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noe
     """S += w*y and W += w for one sample."""
     cdef Dyadic target, weight
     cdef uint64_t low, high
-    if scale.narrow:
-        sums[0] += <uint64_t>(<int64_t>y * <int64_t>w)
-        sums[1] += <uint64_t>w
-        return
     target = dyadic(y, scale.y_unit)
     weight = dyadic(w, scale.w_unit)
     low = multiply_words(target.m, weight.m, &high)
     add_shifted(sums, scale.s_words, low, high, target.q + weight.q - scale.y_unit - scale.w_unit, target.negative)
     add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
+
+
+cdef enum:
+    CUT_ROWS = 1024       # rows whose two parts can be summed in doubles without rounding
+
+cdef inline void add_rows(
+    Scale scale, uint64_t *sums, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """S += w*y and W += w for the rows [start, end); weights may be NULL: all are 1.
+
+    Adding and subtracting a large constant `cut` rounds y to a multiple of the constant's last bit, exactly, and leaves
+    an exact rest.  Where both parts are short enough, doubles hold their sums over CUT_ROWS rows without rounding, and
+    one addition of integers is due for that many rows.
+    """
+    cdef Py_ssize_t i, stop
+    cdef double high[4]
+    cdef double low[4]
+    cdef double part
+    cdef int lane
+    if weights == NULL and scale.cut != 0 and (number is float or number is double):
+        while start < end:
+            stop = min(end, start + CUT_ROWS)
+            add_shifted(sums + scale.s_words, scale.w_words, stop - start, 0, 0, False)
+            for lane in range(4):
+                high[lane] = 0.0
+                low[lane] = 0.0
+            while start + 4 <= stop:
+                for lane in range(4):
+                    part = (y[start + lane] + scale.cut) - scale.cut
+                    high[lane] += part
+                    low[lane] += y[start + lane] - part
+                start += 4
+            while start < stop:
+                part = (y[start] + scale.cut) - scale.cut
+                high[0] += part
+                low[0] += y[start] - part
+                start += 1
+            add_double(scale, sums, (high[0] + high[1]) + (high[2] + high[3]))
+            add_double(scale, sums, (low[0] + low[1]) + (low[2] + low[3]))
+    else:
+        for i in range(start, end):
+            add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
+
+
+cdef inline void add_double(Scale scale, uint64_t *sums, double y) noexcept nogil:
+    """S += y, for unit weights."""
+    cdef Dyadic target = dyadic(y, scale.y_unit)
+    add_shifted(sums, scale.s_words, target.m, 0, target.q - scale.y_unit, target.negative)
 
 
 cdef inline void add_words(uint64_t *total, const uint64_t *term, int n_words) noexcept nogil:
@@ -163,45 +209,6 @@ cdef inline void magnitude(const uint64_t *words, int n_words, uint64_t *out) no
         out[i] = (words[i] ^ flip) + carry
         carry = carry and out[i] == 0
 
-
-cdef inline double leading(const uint64_t *words, int n_words, int *exponent) noexcept nogil:
-    """A magnitude as double * 2**exponent, relative error below 2**-51 (5.42e-20 is 2**-64)."""
-    cdef int top = n_words - 1
-    while top > 0 and words[top] == 0:
-        top -= 1
-    exponent[0] = 64 * top
-    return <double>words[top] + (<double>words[top - 1] * 5.421010862427522e-20 if top else 0.0)
-
-
-cdef inline double approximate_ratio(
-    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
-) noexcept nogil:
-    """above/below * 2**unit for magnitudes, within 2**-50 of its size, or within 2**-1074 where it is subnormal."""
-    cdef int up, down
-    cdef double ratio = leading(above, n_above, &up)
-    ratio /= leading(below, n_below, &down)
-    unit += up - down
-    if -900 < unit < 900:                    # a ratio of two words lies within 2**+-64: the product is normal
-        return ratio * power_of_two(unit)
-    return ldexp(ratio, unit)
-
-
-cdef inline double power_of_two(int exponent) noexcept nogil:
-    cdef uint64_t bits = <uint64_t>(exponent + 1023) << 52
-    cdef double power
-    memcpy(&power, &bits, sizeof(double))
-    return power
-
-
-cdef inline double approximate_mean(Scale scale, const uint64_t *sums) noexcept nogil:
-    cdef uint64_t s[MAX_S_WORDS]
-    cdef double mean
-    magnitude(sums, scale.s_words, s)
-    mean = approximate_ratio(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
-    return -mean if is_negative(sums, scale.s_words) else mean
-
-
-# The functions below run only where approximations cannot decide, and once per step of the result.
 
 cdef inline int compare_words(const uint64_t *a, const uint64_t *b, int n_words) noexcept nogil:
     cdef int i
@@ -242,74 +249,3 @@ cdef inline int exact_order(Scale scale, const uint64_t *a, const uint64_t *b) n
     multiply(s, scale.s_words, a + scale.s_words, scale.w_words, right)
     order = compare_words(left, right, n_words)
     return -order if a_negative else order
-
-
-cdef inline uint64_t shifted_word(const uint64_t *words, int n_words, int shift, int i) noexcept nogil:
-    """Word i of words << shift, shift >= 0."""
-    cdef int at = i - (shift >> 6), r = shift & 63
-    cdef uint64_t word = words[at] << r if 0 <= at < n_words else 0
-    if r and 0 < at <= n_words:
-        word |= words[at - 1] >> (64 - r)
-    return word
-
-
-cdef inline int compare_ratio(
-    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit, uint64_t m, int q
-) noexcept nogil:
-    """The sign of above * 2**unit - below * m * 2**q."""
-    cdef uint64_t product[MAX_S_WORDS + 1]
-    cdef uint64_t left, right
-    cdef int i, left_shift = max(unit - q, 0), right_shift = max(q - unit, 0)
-    multiply(below, n_below, &m, 1, product)
-    for i in range(max(n_above + (left_shift >> 6), n_below + 1 + (right_shift >> 6)), -1, -1):
-        left = shifted_word(above, n_above, left_shift, i)
-        right = shifted_word(product, n_below + 1, right_shift, i)
-        if left != right:
-            return 1 if left > right else -1
-    return 0
-
-
-cdef inline double rounded_ratio(
-    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
-) noexcept nogil:
-    """above/below * 2**unit for magnitudes, rounded to nearest, ties to even.
-
-    An approximation is moved to its neighbour until the exact ratio lies between the two midpoints around it.  The
-    caller knows that the result is finite.
-    """
-    cdef double value = approximate_ratio(above, n_above, below, n_below, unit), lower
-    cdef Dyadic d
-    cdef int order
-    if value > 1.7976931348623157e308:
-        value = 1.7976931348623157e308
-    while True:                              # up: past the midpoint above, or on it and odd
-        d = dyadic(value, -1074)
-        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
-        if order < 0 or (order == 0 and not d.m & 1):
-            break
-        value = nextafter(value, INFINITY)
-    while value > 0:                         # down: short of the midpoint below, or on it with an even neighbour
-        lower = nextafter(value, 0.0)
-        d = dyadic(lower, -1074)
-        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
-        if order > 0 or (order == 0 and d.m & 1):
-            break
-        value = lower
-    return value
-
-
-cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogil:
-    """S/W rounded to nearest; zero is +0.0."""
-    cdef uint64_t s[MAX_S_WORDS]
-    cdef double mean
-    magnitude(sums, scale.s_words, s)
-    if scale.narrow and s[0] <= <uint64_t>1 << 53 and sums[1] <= <uint64_t>1 << 53:
-        mean = <double>s[0] / <double>sums[1]          # both exact: one rounding
-    else:
-        mean = rounded_ratio(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
-    return 0.0 - mean if is_negative(sums, scale.s_words) else mean
-
-
-cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept nogil:
-    cdef uint64_t one = 1
-    return rounded_ratio(sums + scale.s_words, scale.w_words, &one, 1, scale.w_unit)

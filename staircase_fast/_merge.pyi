@@ -10,10 +10,14 @@ def merge(
     weights: NDArray[np.float64],
     tied: NDArray[np.uint8],
     scale: Scale,
+    decreasing: bool,
     lo: float,
     hi: float,
     starts: NDArray[np.intp],
     values: NDArray[np.float64],
     step_weights: NDArray[np.float64],
-    sums: NDArray[np.uint64],
+    known: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+    buckets: NDArray[np.uint8],
 ) -> int: ...
+def work_size(n: int) -> int: ...

@@ -12,6 +12,7 @@ from staircase_fast.exact import Scale, scale_of
 from staircase_fast.losses import Loss
 from staircase_fast.staircase import Staircase
 
+_MANY_ROWS = 64
 _NO_TIES = np.empty(0, dtype=np.uint8)
 
 
@@ -177,17 +178,26 @@ def _steps(
 ) -> _Steps:
     """Run the stack; a decreasing staircase is the increasing one of the rows read backwards."""
     n = len(targets)
-    if not increasing:
-        if len(tied):
-            tied = np.append(np.uint8(0), tied[:0:-1])
-        targets, weights = targets[::-1], weights[::-1]
     # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
     starts = np.empty(n + 1, dtype=np.intp)
     values, step_weights = np.empty(n), np.empty(n)
-    sums = np.empty(n * (scale.s_words + scale.w_words), dtype=np.uint64)
-    n_steps = _merge.merge(targets, weights, tied, scale, *bounds, starts, values, step_weights, sums)
+    known = np.empty(n, dtype=np.uint8)
+    # few rows are looked at one by one; of many, only those that can matter
+    buckets = np.empty(_merge.work_size(n) if n >= _MANY_ROWS else 0, dtype=np.uint8)
+    words = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
+    n_steps = _merge.merge(
+        np.ascontiguousarray(targets),
+        np.ascontiguousarray(weights),
+        tied,
+        scale,
+        not increasing,
+        *bounds,
+        starts,
+        values,
+        step_weights,
+        known,
+        words,
+        buckets,
+    )
     starts[n_steps] = n
-    steps = _Steps(starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy())
-    if increasing:
-        return steps
-    return _Steps(n - steps.starts[::-1], steps.values[::-1].copy(), steps.weights[::-1].copy())
+    return _Steps(starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy())

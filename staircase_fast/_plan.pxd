@@ -1,0 +1,77 @@
+# Which buckets of rows can hold the end of a step.
+#
+# Rows in score order draw a path: after each observation the point (sum of weights, sum of weight*target) so far.  The
+# staircase is the slope of the greatest convex function below that path, and steps end where that function touches the
+# path and bends.  Take any two points of the path: the convex function lies on or below the chord between them.  So a
+# stretch of path that runs strictly above a chord has no end of a step in it.
+#
+# Of a bucket we know its weight w, its sum s, its least and greatest target lo and hi.  After mass m inside it the path
+# has climbed at least max(lo*m, s - hi*(w - m)): it stays above two segments that meet in a corner at mass
+# a = (w*hi - s)/(hi - lo).  If start, corner and end are above the chord by more than rounding can explain, all rows of
+# the bucket lie within one step, and if that holds for neighbouring buckets, within the same step.  Such buckets are
+# quiet; the others are live.
+#
+# Any chords will do.  The best are those of the path through the bucket borders only, found by the stack in plain
+# floating point: where that errs, more buckets are live, and nothing else happens.
+
+from libc.stdint cimport uint8_t
+
+ctypedef struct Bucket:
+    double s
+    double w
+    double lo
+    double hi
+    Py_ssize_t rows
+
+
+cdef inline void plan(
+    const Bucket *buckets,        # IN
+    Py_ssize_t n,
+    double greatest,              # largest magnitude of a target
+    Py_ssize_t *starts,           # work: n
+    double *s,                    # work: n
+    double *w,                    # work: n
+    uint8_t *live,                # OUT
+) noexcept nogil:
+    """Mark live buckets."""
+    cdef Py_ssize_t b, top = -1, start, block, stop
+    cdef double s_b, w_b
+    for b in range(n):
+        s_b = buckets[b].s
+        w_b = buckets[b].w
+        start = b
+        while top >= 0 and s[top] * w_b >= s_b * w[top]:
+            s_b += s[top]
+            w_b += w[top]
+            start = starts[top]
+            top -= 1
+        top += 1
+        starts[top] = start
+        s[top] = s_b
+        w[top] = w_b
+    for block in range(top + 1):
+        stop = starts[block + 1] if block < top else n
+        mark(buckets, starts[block], stop, s[block] / w[block], greatest * w[block], live)
+
+
+cdef inline void mark(
+    const Bucket *buckets, Py_ssize_t start, Py_ssize_t stop, double slope, double size, uint8_t *live
+) noexcept nogil:
+    """Live buckets among [start, stop), whose chord has this slope."""
+    cdef Py_ssize_t b, rows = 0
+    cdef double gap = 0.0, lowest, after, margin, s, w, lo, hi
+    for b in range(start, stop):
+        rows += buckets[b].rows
+    # every sum has fewer roundings than rows, each at most 2**-53 of a number below 2 * size; eightfold, to be safe
+    margin = <double>(rows + 16) * 1.7763568394002505e-15 * size
+    for b in range(start, stop):
+        s = buckets[b].s
+        w = buckets[b].w
+        lo = buckets[b].lo
+        hi = buckets[b].hi
+        after = gap + (s - slope * w)
+        lowest = min(gap, after)
+        if lo < slope < hi:
+            lowest = min(lowest, gap - (slope - lo) * ((w * hi - s) / (hi - lo)))
+        live[b] = not lowest > margin
+        gap = after
