@@ -23,6 +23,7 @@ cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogi
     """S/W rounded to nearest; zero is +0.0."""
     cdef uint64_t s[MAX_S_WORDS]
     cdef double mean
+    s[0] = 0
     magnitude(sums, scale.s_words, s)
     mean = rounded(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
     return 0.0 - mean if is_negative(sums, scale.s_words) else mean

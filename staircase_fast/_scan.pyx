@@ -3,9 +3,14 @@
 Kernels here assume n >= 1 and nothing else.
 """
 
-from libc.math cimport INFINITY, fabs, floor, isfinite, isnan
+from libc.math cimport INFINITY, fabs, floor, isfinite
+from libc.string cimport memset
 
 from staircase_fast._exact cimport number
+
+cdef enum:
+    CHUNK = 1024
+    LANES = 4             # independent accumulators, so that one need not wait for the other
 
 ctypedef struct Range:
     Py_ssize_t first_bad
@@ -14,60 +19,99 @@ ctypedef struct Range:
     double least
     bint integral
 
+ctypedef struct Lanes:
+    double lowest[LANES]
+    double highest[LANES]
+    double least[LANES]
+    double broken[LANES]  # not 0 once an entry was no integer
+    double strange[LANES]  # NaN once an entry was not finite
 
-def extent(const number[:] values not None):
+
+def extent(const number[::1] values not None):
     """(first entry that is not finite or -1, lowest, highest, least magnitude above 0, all integers?)."""
     cdef Range r
     with nogil:
-        r = range_of(values)
+        r = range_of(&values[0], values.shape[0])
     return r.first_bad, r.lowest, r.highest, r.least, bool(r.integral)
 
 
-cdef Range range_of(const number[:] values) noexcept nogil:
-    cdef Range r
-    cdef Py_ssize_t i
-    cdef double value, size
-    r.first_bad = -1
-    r.lowest = INFINITY
-    r.highest = -INFINITY
-    r.least = INFINITY
-    r.integral = True
-    for i in range(values.shape[0]):
-        value = <double>values[i]
-        if number is float or number is double:
-            if not isfinite(value):
-                r.first_bad = i
-                break
-            size = fabs(value)
-            if 0 < size < r.least:
-                r.least = size
-            r.integral = r.integral and floor(size) == size
-        if value < r.lowest:
-            r.lowest = value
-        if value > r.highest:
-            r.highest = value
+cdef inline void look(Lanes *lanes, int lane, double value) noexcept nogil:
+    # adding and subtracting 1.5 * 2**52 rounds to an integer where the magnitude is below 2**51
+    cdef double size = fabs(value), whole = (value + 6755399441055744.0) - 6755399441055744.0
+    lanes.lowest[lane] = value if value < lanes.lowest[lane] else lanes.lowest[lane]
+    lanes.highest[lane] = value if value > lanes.highest[lane] else lanes.highest[lane]
+    size = size if size > 0.0 else INFINITY
+    lanes.least[lane] = size if size < lanes.least[lane] else lanes.least[lane]
+    lanes.broken[lane] += fabs(whole - value)
+    lanes.strange[lane] += value * 0.0
+
+
+cdef Range range_of(const number *values, Py_ssize_t n) noexcept nogil:
+    cdef Lanes lanes
+    cdef Range r = Range(-1, INFINITY, -INFINITY, INFINITY, True)
+    cdef Py_ssize_t i = 0, end
+    cdef int lane
+    memset(&lanes, 0, sizeof(lanes))
+    for lane in range(LANES):
+        lanes.lowest[lane] = INFINITY
+        lanes.highest[lane] = -INFINITY
+        lanes.least[lane] = INFINITY
+    while i < n:
+        end = min(n, i + CHUNK)
+        while i + LANES <= end:
+            for lane in range(LANES):
+                look(&lanes, lane, <double>values[i + lane])
+            i += LANES
+        while i < end:
+            look(&lanes, 0, <double>values[i])
+            i += 1
+        if not isfinite(lanes.strange[0] + lanes.strange[1] + lanes.strange[2] + lanes.strange[3]):
+            for i in range(max(0, end - CHUNK), end):
+                if not isfinite(<double>values[i]):
+                    r.first_bad = i
+                    return r
+    for lane in range(LANES):
+        r.lowest = min(r.lowest, lanes.lowest[lane])
+        r.highest = max(r.highest, lanes.highest[lane])
+        r.least = min(r.least, lanes.least[lane])
+        r.integral = r.integral and lanes.broken[lane] == 0.0
+    if max(-r.lowest, r.highest) >= 2251799813685248.0:       # 2**51
+        r.integral = True
+        for i in range(n):
+            r.integral = r.integral and floor(<double>values[i]) == <double>values[i]
     return r
 
 
-def first_nan(const number[:] scores not None):
+def first_nan(const number[::1] scores not None):
     """Index of the first NaN, or -1."""
-    cdef Py_ssize_t i, found = -1
+    cdef Py_ssize_t i = 0, end, n = scores.shape[0]
+    cdef bint found
     if number is float or number is double:
         with nogil:
-            for i in range(scores.shape[0]):
-                if isnan(scores[i]):
-                    found = i
+            while i < n:
+                end = min(n, i + CHUNK)
+                found = False
+                for i in range(i, end):
+                    found |= scores[i] != scores[i]
+                i = end
+                if found:
+                    for i in range(max(0, end - CHUNK), end):
+                        if scores[i] != scores[i]:
+                            break
                     break
-    return found
+        if n and i < n and scores[i] != scores[i]:
+            return i
+    return -1
 
 
-def is_ascending(const number[:] scores not None):
+def is_ascending(const number[::1] scores not None):
     """Whether scores never decrease."""
-    cdef Py_ssize_t i
-    cdef bint ascending = True
+    cdef Py_ssize_t i = 1, end, n = scores.shape[0]
+    cdef bint falls = False
     with nogil:
-        for i in range(1, scores.shape[0]):
-            if scores[i - 1] > scores[i]:
-                ascending = False
-                break
-    return bool(ascending)
+        while i < n and not falls:
+            end = min(n, i + CHUNK)
+            for i in range(i, end):
+                falls |= scores[i - 1] > scores[i]
+            i = end
+    return not falls

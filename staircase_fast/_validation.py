@@ -223,7 +223,7 @@ def _column(name: str, values: ArrayLike) -> Column:
     array = _array(name, values)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
-    return array
+    return np.ascontiguousarray(array)
 
 
 def _array(name: str, values: ArrayLike) -> Column:

@@ -40,7 +40,7 @@ def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:
     s_total = y_bits + w_total + 1  # one more for the sign
     narrow = targets.integral and weights.integral and s_total <= 62
     greatest = max(abs(targets.lowest), abs(targets.highest))
-    tame = 1e-70 < greatest < 1e70 and weights.least > 1e-70 and weights.highest < 1e70
+    tame = (greatest == 0 or 1e-70 < greatest < 1e70) and weights.least > 1e-70 and weights.highest < 1e70
     cut = 1.5 * 2.0 ** (y_unit + y_bits + 9) if y_bits <= 87 and -900 < y_unit < 900 else 0.0
     return Scale(y_unit, w_unit, -(-s_total // 64), -(-w_total // 64), narrow, tame, greatest, cut)
 

@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _merge, _scan, _validation
-from staircase_fast.exact import Scale, scale_of
+from staircase_fast import _scan, _validation, ordered, survey
+from staircase_fast.exact import scale_of
 from staircase_fast.losses import Loss
 from staircase_fast.staircase import Staircase
-
-_MANY_ROWS = 64
-_NO_TIES = np.empty(0, dtype=np.uint8)
 
 
 class IsotonicResult(NamedTuple):
@@ -25,12 +22,6 @@ class IsotonicResult(NamedTuple):
     """The total weight of each block."""
     blocks: NDArray[np.intp]
     """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
-
-
-class _Steps(NamedTuple):
-    starts: NDArray[np.intp]  # one more than there are steps: the last is the number of observations
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
 
 
 def fit(
@@ -88,14 +79,15 @@ def fit(
     rows = _validation.rows(scores, targets, sample_weight, the_loss)
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
-    x, y, w = _in_score_order(rows)
-    tied = _ties(x)
+    unsorted = not _scan.is_ascending(rows.scores)
+    if unsorted and not survey.suits(rows, scale):
+        rows, unsorted = ordered.in_score_order(rows), False
+    fit_rows = survey.fit_unsorted if unsorted else ordered.fit_sorted
 
     def stairs(rising: bool) -> Staircase:
-        starts, values, weights = _steps(y, w, tied, scale, limits, rising)
+        steps = fit_rows(rows, scale, decreasing=not rising, bounds=limits)
         # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
-        left, right = x[starts[:-1]].astype(np.float64) + 0.0, x[starts[1:] - 1].astype(np.float64) + 0.0
-        return Staircase._trusted(left, right, values, weights, np.diff(starts), the_loss, rising)
+        return Staircase._trusted(steps.left + 0.0, steps.right + 0.0, *steps[2:], the_loss, rising)
 
     if rising is not None:
         return stairs(rising)
@@ -145,59 +137,11 @@ def isotonic_regression(
     if present is not None:
         targets, w = targets[present], w[present]
     scale = scale_of(extent, w_extent, n)
-    starts, values, step_weights = _steps(targets, w, _NO_TIES, scale, (-np.inf, np.inf), bool(rising))
+    starts, values, step_weights = ordered.merge(
+        targets, w, ordered.NO_TIES, scale, decreasing=not rising, bounds=(-np.inf, np.inf)
+    )
     if present is not None:
         # absent entries belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
     return IsotonicResult(np.repeat(values, np.diff(starts)), step_weights, starts)
-
-
-def _in_score_order(rows: _validation.Rows) -> tuple[_validation.Column, _validation.Column, _validation.Column]:
-    if _scan.is_ascending(rows.scores):
-        return rows.scores, rows.targets, rows.weights
-    order = np.argsort(rows.scores)
-    weights = rows.weights[order] if len(rows.weights) else rows.weights
-    return rows.scores[order], rows.targets[order], weights
-
-
-def _ties(x: _validation.Column) -> NDArray[np.uint8]:
-    """Whether each score equals the one before; empty where none does."""
-    tied = np.zeros(len(x), dtype=np.uint8)
-    np.equal(x[1:], x[:-1], out=tied[1:].view(np.bool_))
-    return tied if tied.any() else _NO_TIES
-
-
-def _steps(
-    targets: _validation.Column,
-    weights: _validation.Column,
-    tied: NDArray[np.uint8],
-    scale: Scale,
-    bounds: tuple[float, float],
-    increasing: bool,
-) -> _Steps:
-    """Run the stack; a decreasing staircase is the increasing one of the rows read backwards."""
-    n = len(targets)
-    # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
-    starts = np.empty(n + 1, dtype=np.intp)
-    values, step_weights = np.empty(n), np.empty(n)
-    known = np.empty(n, dtype=np.uint8)
-    # few rows are looked at one by one; of many, only those that can matter
-    buckets = np.empty(_merge.work_size(n) if n >= _MANY_ROWS else 0, dtype=np.uint8)
-    words = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
-    n_steps = _merge.merge(
-        np.ascontiguousarray(targets),
-        np.ascontiguousarray(weights),
-        tied,
-        scale,
-        not increasing,
-        *bounds,
-        starts,
-        values,
-        step_weights,
-        known,
-        words,
-        buckets,
-    )
-    starts[n_steps] = n
-    return _Steps(starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy())

@@ -120,7 +120,7 @@ def saved(steps):
 @given(
     rows(
         kinds(SCORES, "ties", "any"),
-        kinds(TARGETS, "labels", "integers", "decimals"),
+        kinds(TARGETS, "labels", "integers"),
         kinds(WEIGHTS, "one", "integers, zero too"),
     )
 )
@@ -131,6 +131,19 @@ def test_auto_takes_the_direction_of_less_loss_and_increases_on_a_tie(rows):
     assert stairs.increasing is bool(saved(up) >= saved(down))
     direct = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=stairs.increasing)
     assert_same_staircase(stairs, direct)
+
+
+def test_auto_increases_on_an_exact_tie():
+    ties = {  # scores: targets
+        (1, 2, 3): [0, 1, 0],
+        (1, 2, 4): [5, 5, 5],
+        # 1/6 six times and 2/3 three times, or 1 once and 1/4 eight times: both save 3/2
+        (1, 2, 2, 2, 2, 2, 3, 3, 3): [1, 0, 0, 0, 0, 0, 0, 1, 1],
+    }
+    for scores, targets in ties.items():
+        up, down = exact_steps(scores, targets), exact_steps(scores, targets, increasing=False)
+        assert saved(up) == saved(down)
+        assert sf.fit(scores, targets, increasing="auto").increasing
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300, 5e-324])

@@ -1,0 +1,69 @@
+"""The fit of rows in score order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import _merge
+from staircase_fast._validation import Column, Rows
+from staircase_fast.exact import Scale
+
+NO_TIES = np.empty(0, dtype=np.uint8)
+_MANY_ROWS = 64
+
+
+class Steps(NamedTuple):
+    """A staircase, as its fields are named there."""
+
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def in_score_order(rows: Rows) -> Rows:
+    """The same rows, sorted."""
+    order = np.argsort(rows.scores)
+    weights = rows.weights[order] if len(rows.weights) else rows.weights
+    return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights)
+
+
+def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
+    """The staircase of rows in score order."""
+    x = rows.scores
+    tied = np.zeros(len(x), dtype=np.uint8)
+    np.equal(x[1:], x[:-1], out=tied[1:].view(np.bool_))
+    starts, values, weights = merge(
+        rows.targets, rows.weights, tied if tied.any() else NO_TIES, scale, decreasing=decreasing, bounds=bounds
+    )
+    left, right = x[starts[:-1]].astype(np.float64), x[starts[1:] - 1].astype(np.float64)
+    return Steps(left, right, values, weights, np.diff(starts))
+
+
+def merge(
+    targets: Column,
+    weights: Column,
+    tied: NDArray[np.uint8],
+    scale: Scale,
+    *,
+    decreasing: bool,
+    bounds: tuple[float, float],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Where each step starts, and the number of rows; the values; the weights."""
+    n = len(targets)
+    # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
+    starts = np.empty(n + 1, dtype=np.intp)
+    values, step_weights = np.empty(n), np.empty(n)
+    known = np.empty(n, dtype=np.uint8)
+    words = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
+    # few rows are looked at one by one; of many, only those that can matter
+    buckets = np.empty(_merge.work_size(n) if n >= _MANY_ROWS else 0, dtype=np.uint8)
+    n_steps = _merge.merge(
+        targets, weights, tied, scale, decreasing, *bounds, starts, values, step_weights, known, words, buckets
+    )
+    starts[n_steps] = n
+    return starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy()

@@ -1,0 +1,108 @@
+"""The fit of unsorted rows by survey is the fit by sorting, bit for bit, whatever the scores look like."""
+
+import numpy as np
+import pytest
+from comparing import assert_same_bits
+
+from staircase_fast import _survey, _validation, ordered, survey
+from staircase_fast.exact import scale_of
+from staircase_fast.losses import SquaredError
+
+N = 30_000
+RNG = np.random.default_rng(11)
+U = RNG.random(N)
+
+SCORES = {
+    "uniform": U,
+    "float32": U.astype(np.float32),
+    "beta": RNG.beta(0.5, 3, N),
+    "log-normal": RNG.lognormal(0, 3, N),
+    "margins": RNG.normal(size=N) * 20,
+    "clusters of 1e-7": np.round(U, 1) + 1e-7 * RNG.random(N),
+    "clusters of 1e-9": np.round(U, 3) + 1e-9 * RNG.random(N),
+    "neighbouring floats": 1 + np.round(300 * U) * 2**-52,
+    "three digits": np.round(U, 3),
+    "two scores": np.where(U < 0.5, 0.25, 0.75),
+    "all tied": np.full(N, 0.5),
+    "all infinite": np.full(N, np.inf),
+    "half tied": np.where(U < 0.5, 0.3, U),
+    "reversed": np.sort(U)[::-1].copy(),
+    "one outlier": np.append(U[1:], 1e300),
+    "huge": (U - 0.5) * 3e308,
+    "subnormal": np.round(U * 1e4) * 5e-324,
+    "infinities": np.where(U < 0.1, -np.inf, np.where(U > 0.8, np.inf, U)),
+    "zeros of both signs": np.where(U < 0.3, -0.0, np.where(U < 0.6, 0.0, U)),
+}
+
+
+def rank(scores):
+    return np.searchsorted(np.sort(scores), scores) / N
+
+
+TARGETS = {
+    "labels": lambda x: (RNG.random(N) < rank(x)).astype(np.uint8),
+    "booleans as floats": lambda x: (RNG.random(N) < 0.2 + 0.1 * rank(x)).astype(float),
+    "integers": lambda x: np.round(5 * rank(x) + 3 * RNG.normal(size=N)).astype(np.int32),
+    "noise": lambda x: rank(x) + RNG.normal(size=N),
+    "float32 noise": lambda x: (rank(x) + RNG.normal(size=N)).astype(np.float32),
+    "the scores' own order": lambda x: rank(x) + 0.25,
+    "constant": lambda x: np.full(N, 0.1),
+    "outliers": lambda x: np.where(RNG.random(N) < 0.01, -1e16, rank(x)),
+    "on the chord": lambda x: np.where(np.arange(N) % 2 == 0, 1.0, -1.0)[np.argsort(np.argsort(x))],
+}
+WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights": RNG.integers(1, 4, N)}
+
+
+def rows_and_scale(scores, targets, weights):
+    rows = _validation.rows(scores, targets, weights, SquaredError())
+    return rows, scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
+
+
+@pytest.mark.parametrize("decreasing", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("scores", SCORES)
+def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
+    x = SCORES[scores]
+    rows, scale = rows_and_scale(x, TARGETS[targets](x), WEIGHTS[weights])
+    assert survey.suits(rows, scale)
+    options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
+    surveyed = survey.fit_unsorted(rows, scale, **options)
+    plain = ordered.fit_sorted(ordered.in_score_order(rows), scale, **options)
+    for one, other in zip(surveyed, plain, strict=True):
+        assert_same_bits(one + 0, other + 0)
+
+
+@pytest.mark.parametrize("scores", SCORES)
+def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
+    x = np.sort(SCORES[scores])
+    bucket_map = survey.make_map(survey.sorted_sample(x), 5000)
+    neighbours = np.concatenate([x, np.nextafter(x, x.dtype.type(np.inf)), np.nextafter(x, x.dtype.type(-np.inf))])
+    x = np.sort(np.concatenate([neighbours, np.array([-np.inf, -1.7e308, 0, 1.7e308, np.inf], dtype=np.float64)]))
+    buckets = np.empty(len(x), dtype=np.intp)
+    _survey.locate(x, bucket_map, buckets)
+    assert np.all(np.diff(buckets) >= 0)
+    assert buckets[0] >= 0
+    assert buckets[-1] <= bucket_map[-1, 2:].sum()
+
+
+@pytest.mark.parametrize("scores", ["uniform", "beta", "log-normal", "margins", "clusters of 1e-7", "one outlier"])
+def test_the_bucket_map_keeps_buckets_even(scores):
+    x = SCORES[scores]
+    bucket_map = survey.make_map(survey.sorted_sample(x), N // 16)
+    buckets = np.empty(N, dtype=np.intp)
+    _survey.locate(x, bucket_map, buckets)
+    crowd = np.bincount(buckets)[buckets]  # for each row, how many share its bucket
+    assert np.median(crowd) < 64
+
+
+def test_what_the_survey_cannot_hold_exactly_is_left_to_sorting():
+    few = survey.FEW_ROWS - 1
+    for x, y, w in (
+        (U[:few], U[:few], None),
+        (U, RNG.integers(-(2**62), 2**62, N), None),
+        (U, RNG.integers(0, 2**45, N), None),
+        (U, U * 1e300, None),
+        (U, U, 1e-200 * (1 + U)),
+    ):
+        assert not survey.suits(*rows_and_scale(x, y, w))
