@@ -6,6 +6,9 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 """
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+
+from staircase_fast._cells cimport Cell, bucket_of
 
 ctypedef fused floating:
     float
@@ -16,49 +19,103 @@ ctypedef struct Stairs:
     const double *left
     const double *right
     const double *values
-    double below        # what a query below left[0] gets
-    double above        # what a query above right[n - 1] gets
+    double below              # what a query below left[0] gets
+    double above              # what a query above right[n - 1] gets
     bint linear
+    const Cell *cells         # the index, or NULL
+    const int32_t *first      # steps that start in buckets before each
+
+
+def locate(
+    const floating[::1] scores not None, const double[:, ::1] bucket_map not None, Py_ssize_t[::1] out not None
+):
+    """out[i] = the bucket of scores[i]."""
+    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(scores.shape[0]):
+            out[i] = bucket_of(cells, scores[i])
+
+
+def index_steps(
+    const double[::1] left not None,              # IN
+    const double[:, ::1] bucket_map not None,     # IN  Cell
+    int32_t[::1] first not None,                  # OUT one more than there are buckets
+):
+    """first[b] = how many steps start in a bucket before b."""
+    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
+    cdef Py_ssize_t step, b = 0, bucket
+    with nogil:
+        for step in range(left.shape[0]):
+            bucket = bucket_of(cells, left[step])
+            while b <= bucket:
+                first[b] = <int32_t>step
+                b += 1
+        while b < first.shape[0]:
+            first[b] = <int32_t>left.shape[0]
+            b += 1
 
 
 def evaluate(
-    const floating[:] queries not None,    # IN
-    const double[::1] left not None,       # IN
-    const double[::1] right not None,      # IN
-    const double[::1] values not None,     # IN
+    const floating[::1] queries not None,         # IN
+    const double[::1] left not None,              # IN
+    const double[::1] right not None,             # IN
+    const double[::1] values not None,            # IN
     double below,
     double above,
     bint linear,
-    double[:] out not None,                # OUT one per query
+    const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
+    const int32_t[::1] first not None,            # IN  from index_steps
+    double[::1] out not None,                     # OUT one per query
 ):
     """out[i] = the staircase at queries[i]."""
-    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0], below, above, linear)
+    cdef Stairs stairs = Stairs(
+        left.shape[0], &left[0], &right[0], &values[0], below, above, linear, NULL, NULL
+    )
     cdef Py_ssize_t i
+    if bucket_map.shape[0]:
+        stairs.cells = <const Cell *>&bucket_map[0, 0]
+        stairs.first = &first[0]
     with nogil:
-        for i in range(queries.shape[0]):
-            out[i] = value_at(&stairs, queries[i])
+        if stairs.cells != NULL:
+            for i in range(queries.shape[0]):
+                out[i] = value_at(&stairs, indexed(&stairs, queries[i]), queries[i])
+        else:
+            for i in range(queries.shape[0]):
+                out[i] = value_at(&stairs, started(stairs.left, stairs.n, queries[i]), queries[i])
 
 
-cdef inline double value_at(const Stairs *stairs, double query) noexcept nogil:
-    cdef Py_ssize_t step
-    if query < stairs.left[0]:
+cdef inline double value_at(const Stairs *stairs, Py_ssize_t n_started, double query) noexcept nogil:
+    """The value at a query at or above the start of the first `n_started` steps."""
+    if n_started == 0:
         return stairs.below
-    if query > stairs.right[stairs.n - 1]:
+    if n_started == stairs.n and query > stairs.right[n_started - 1]:
         return stairs.above
-    step = last_at_or_below(stairs.left, stairs.n, query)
-    if not stairs.linear or query <= stairs.right[step]:
-        return stairs.values[step]
-    return between(stairs, step, query)
+    if not stairs.linear or query <= stairs.right[n_started - 1]:
+        return stairs.values[n_started - 1]
+    return between(stairs, n_started - 1, query)
 
 
-cdef inline Py_ssize_t last_at_or_below(const double *left, Py_ssize_t n, double query) noexcept nogil:
-    """The last index with left[index] <= query, given left[0] <= query: halving without branches."""
-    cdef Py_ssize_t base = 0, half
+cdef inline Py_ssize_t indexed(const Stairs *stairs, double query) noexcept nogil:
+    """How many steps start at or below the query: all of the buckets before its own, and some of its own."""
+    cdef Py_ssize_t bucket = bucket_of(stairs.cells, query)
+    cdef Py_ssize_t step = stairs.first[bucket], end = stairs.first[bucket + 1]
+    if end - step > 8:
+        return step + started(stairs.left + step, end - step, query)
+    while step < end and stairs.left[step] <= query:
+        step += 1
+    return step
+
+
+cdef inline Py_ssize_t started(const double *left, Py_ssize_t n, double query) noexcept nogil:
+    """How many entries are at or below the query: halving without branches."""
+    cdef const double *base = left
+    cdef Py_ssize_t half
     while n > 1:
         half = n >> 1
-        base += half if left[base + half] <= query else 0
+        base += half if base[half - 1] <= query else 0
         n -= half
-    return base
+    return (base - left) + (base[0] <= query)
 
 
 cdef inline double between(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:

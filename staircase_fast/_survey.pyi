@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from staircase_fast.exact import Scale
 
-def locate(scores: NDArray[Any], bucket_map: NDArray[np.float64], out: NDArray[np.intp]) -> None: ...
 def survey_labels(
     scores: NDArray[Any], labels: NDArray[Any], bucket_map: NDArray[np.float64], table: NDArray[np.uint64]
 ) -> None: ...

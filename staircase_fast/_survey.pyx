@@ -20,43 +20,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t, words_of
+from staircase_fast._cells cimport Cell, bucket_of
 from staircase_fast._exact cimport Scale, add_sample, number
 from staircase_fast._plan cimport Bucket, plan
 
 ctypedef fused floating:
     float
     double
-
-# The bucket of a score.  Cell 0 cuts the whole range into equal parts, one for each cell that follows; those cut their
-# part into buckets, as many as the sample found it worth.  Each operation is monotone under rounding, so the map is,
-# and infinities end up at the ends.
-ctypedef struct Cell:
-    double origin
-    double scale
-    double last           # parts of this cell, less one
-    double base           # buckets before it
-
-
-cdef inline double part_of(const Cell *cell, double x) noexcept nogil:
-    cdef double part = (x - cell.origin) * cell.scale
-    part = part if part > 0.0 else 0.0
-    return part if part < cell.last else cell.last
-
-
-cdef inline Py_ssize_t bucket_of(const Cell *cells, double x) noexcept nogil:
-    cdef const Cell *cell = cells + 1 + <Py_ssize_t>part_of(cells, x)
-    return <Py_ssize_t>cell.base + <Py_ssize_t>part_of(cell, x)
-
-
-def locate(
-    const floating[::1] scores not None, const double[:, ::1] bucket_map not None, Py_ssize_t[::1] out not None
-):
-    """out[i] = the bucket of scores[i]."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Py_ssize_t i
-    with nogil:
-        for i in range(scores.shape[0]):
-            out[i] = bucket_of(cells, scores[i])
 
 
 def survey_labels(

@@ -49,7 +49,8 @@ def fit(
     loss : str or Loss, default "squared"
         A loss of `staircase_fast.losses`, or its name.
     increasing : bool or "auto", default True
-        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss.
+        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss
+        (increasing, if both have the same but for rounding).
     bounds : (lo, hi), optional
         Values are held within these; None stands for no bound.
 
@@ -94,7 +95,7 @@ def fit(
     size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
     up, down = stairs(True), stairs(False)
     gains = [the_loss.gain(s.values, s.weights / s.weights.sum(), size) for s in (up, down)]
-    return up if gains[0] >= gains[1] else down
+    return up if gains[0] >= gains[1] - 1e-12 * abs(gains[1]) else down
 
 
 def isotonic_regression(

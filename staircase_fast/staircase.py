@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _lookup, _validation, serialization
+from staircase_fast import _lookup, _validation, cells, serialization
 from staircase_fast.losses import Loss
 
+_FEW_QUERIES = 2000
+_NO_INDEX = np.empty((0, 4)), np.empty(0, dtype=np.int32)
 _FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
 
 
@@ -43,7 +45,9 @@ class Staircase:
     <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
     """
 
-    __slots__ = _FIELDS
+    __slots__ = (*_FIELDS, "_index")
+
+    _index: tuple[cells.Map, NDArray[np.int32]] | None
 
     left: NDArray[np.float64]
     """First observed score on each step."""
@@ -86,6 +90,7 @@ class Staircase:
             if isinstance(field, np.ndarray):
                 field.setflags(write=False)
             object.__setattr__(self, name, field)
+        object.__setattr__(self, "_index", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
@@ -154,12 +159,26 @@ class Staircase:
         target = result if result.flags.c_contiguous and result.flags.aligned else np.empty(shape)
         if out is not None and np.may_share_memory(queries, target):
             queries = queries.copy()
-        _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, target.reshape(-1))
+        index = self._index_for(len(queries))
+        _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, *index, target.reshape(-1))
         if target is not result:
             result[...] = target
         return result if shape or out is not None else result[()]
 
     __call__ = predict
+
+    def _index_for(self, n_queries: int) -> tuple[cells.Map, NDArray[np.int32]]:
+        """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
+        if self._index is None:
+            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**31:
+                return _NO_INDEX
+            bucket_map = cells.make_map(
+                self.left[np.isfinite(self.left)], max(2 * self.n_steps, min(16 * self.n_steps, 1 << 15))
+            )
+            first = np.empty(cells.n_buckets(bucket_map) + 1, dtype=np.int32)
+            _lookup.index_steps(self.left, bucket_map, first)
+            object.__setattr__(self, "_index", (bucket_map, first))
+        return self._index  # type: ignore[return-value]
 
     def to_json(self) -> str:
         """The staircase as JSON text; every float comes back from it as it was."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _survey
+from staircase_fast import _lookup, _survey, cells
 from staircase_fast._validation import Rows
+from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
 from staircase_fast.ordered import Steps
 
 FEW_ROWS = 20_000
-_CELLS = 512
 _ROWS_PER_BUCKET = 16
 _OVERFULL = 64
-
-Map = NDArray[np.float64]  # Cells: origin, scale, parts less one, buckets before; the first cuts the whole range
 
 
 def suits(rows: Rows, scale: Scale) -> bool:
@@ -32,9 +28,9 @@ def suits(rows: Rows, scale: Scale) -> bool:
 def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of unsorted rows that `suits` accepts."""
     n = len(rows.scores)
-    sample = sorted_sample(rows.scores)
-    bucket_map = make_map(sample, max(n // _ROWS_PER_BUCKET, 1))
-    n_buckets = int(bucket_map[-1, 2:].sum()) + 1
+    sample = cells.sorted_sample(rows.scores)
+    bucket_map = cells.make_map(sample, max(n // _ROWS_PER_BUCKET, 1))
+    n_buckets = cells.n_buckets(bucket_map)
     columns = rows.scores, rows.targets, rows.weights
     table = survey(rows, bucket_map, n_buckets)
 
@@ -101,44 +97,6 @@ def survey(rows: Rows, bucket_map: Map, n_buckets: int) -> NDArray[np.float64]:
     return table
 
 
-def sorted_sample(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Some thousand scores from all over, finite ones, sorted."""
-    n = len(scores)
-    sample = scores[np.linspace(0, n - 1, min(n, max(1024, min(n // 64, 1 << 15)))).astype(np.intp)].astype(np.float64)
-    return np.sort(sample[np.isfinite(sample)])
-
-
-def make_map(sample: NDArray[np.float64], n_buckets: int) -> Map:
-    """A monotone map from scores to about `n_buckets` buckets that the sample fills evenly."""
-    m = len(sample)
-    if m == 0 or sample[0] == sample[-1]:
-        middle = sample[0] if m else 0.0
-        return np.array([[0.0, 1.0, 0.0, 0.0], [middle, 1.0, 0.0, 0.0]])
-    low, high = sample[m // 1000], sample[m - 1 - m // 1000]
-    if low == high:
-        low, high = sample[0], sample[-1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        scale = _scale(_CELLS, low, high)
-        cell = np.clip(np.nan_to_num((sample - low) * scale), 0, _CELLS - 1).astype(np.intp)
-        first = np.searchsorted(cell, np.arange(_CELLS + 1))
-        cells = np.zeros((_CELLS, 4))
-        for c in range(_CELLS):
-            a, b = first[c], first[c + 1]
-            share = max(round(n_buckets * (b - a) / m), 1)
-            if b > a and sample[a] < sample[b - 1]:
-                cells[c] = sample[a], _scale(share, sample[a], sample[b - 1]), share - 1, 0
-            else:
-                cells[c] = sample[a] if b > a else 0.0, 1.0, 0, 0
-    cells[1:, 3] = np.cumsum(cells[:-1, 2] + 1)
-    return np.concatenate([[[low, scale, _CELLS - 1, 0.0]], cells])
-
-
-def _scale(n: int, low: float, high: float) -> float:
-    """Cuts of [low, high] per unit of score."""
-    width = high - low
-    return min(n / width if np.isfinite(width) else n * 0.5 / (high * 0.5 - low * 0.5), np.finfo(np.float64).max)
-
-
 def find_atoms(
     sample: NDArray[np.float64],
     bucket_map: Map,
@@ -155,7 +113,7 @@ def find_atoms(
     scores, repeats = scores[repeats > 1], repeats[repeats > 1]
     bucket = np.empty(len(scores), dtype=np.intp)
     if len(scores):
-        _survey.locate(scores, bucket_map, bucket)
+        _lookup.locate(scores, bucket_map, bucket)
     by_repeats = np.argsort(repeats, kind="stable")
     atoms = np.full(len(places), np.nan)
     atoms[bucket[by_repeats]] = scores[by_repeats]  # the last one written repeats most

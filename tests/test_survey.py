@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparing import assert_same_bits
 
-from staircase_fast import _survey, _validation, ordered, survey
+from staircase_fast import _lookup, _validation, cells, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import SquaredError
 
@@ -76,11 +76,11 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
 @pytest.mark.parametrize("scores", SCORES)
 def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
     x = np.sort(SCORES[scores])
-    bucket_map = survey.make_map(survey.sorted_sample(x), 5000)
+    bucket_map = cells.make_map(cells.sorted_sample(x), 5000)
     neighbours = np.concatenate([x, np.nextafter(x, x.dtype.type(np.inf)), np.nextafter(x, x.dtype.type(-np.inf))])
     x = np.sort(np.concatenate([neighbours, np.array([-np.inf, -1.7e308, 0, 1.7e308, np.inf], dtype=np.float64)]))
     buckets = np.empty(len(x), dtype=np.intp)
-    _survey.locate(x, bucket_map, buckets)
+    _lookup.locate(x, bucket_map, buckets)
     assert np.all(np.diff(buckets) >= 0)
     assert buckets[0] >= 0
     assert buckets[-1] <= bucket_map[-1, 2:].sum()
@@ -89,9 +89,9 @@ def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
 @pytest.mark.parametrize("scores", ["uniform", "beta", "log-normal", "margins", "clusters of 1e-7", "one outlier"])
 def test_the_bucket_map_keeps_buckets_even(scores):
     x = SCORES[scores]
-    bucket_map = survey.make_map(survey.sorted_sample(x), N // 16)
+    bucket_map = cells.make_map(cells.sorted_sample(x), N // 16)
     buckets = np.empty(N, dtype=np.intp)
-    _survey.locate(x, bucket_map, buckets)
+    _lookup.locate(x, bucket_map, buckets)
     crowd = np.bincount(buckets)[buckets]  # for each row, how many share its bucket
     assert np.median(crowd) < 64
 
