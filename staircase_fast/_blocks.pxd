@@ -28,7 +28,8 @@ ctypedef fused sum_t:
 ctypedef struct Stack:
     Scale scale
     bint decreasing       # means strictly decrease instead
-    double doubt          # bound on the rounding of one row, relative to the product of two blocks' weights
+    double doubt          # with c rows in two blocks, s_a*w_b - s_b*w_a is off by less than (c + 8) * doubt * w_a * w_b
+    double rows_per_weight    # where a row may stand for many: c is at most this times the weight; else 0
     int n_words           # of a block's exact sums
     Py_ssize_t n          # blocks on the stack
     Py_ssize_t *starts    # first row of each block
@@ -36,18 +37,16 @@ ctypedef struct Stack:
     double *w
     uint8_t *known        # whether the block's exact sums hold; not used where scale.narrow
     uint64_t *words       # exact sums
+    const Py_ssize_t *run # not NULL: row i stands for more than itself where run[i] >= 0, and has no exact sums
+    bint lost             # such a row was in doubt: the result is worthless
 
 
 cdef inline double doubt_of(Scale scale) noexcept nogil:
-    """With c rows in two blocks, s_a*w_b - s_b*w_a is off by less than (c + 8) * doubt * w_a * w_b.
-
-    Each term of a sum carries at most c + 1 roundings of 2**-53 of a size of at most `greatest` times its weight, the
-    weights c, the two products and their difference 4 in all: (2c + 6) * 2**-53, doubled here for good measure.  Far
-    from 1, products may leave the range of doubles, so nothing is certain there.
+    """Of c rows, each term of a sum carries at most c + 1 roundings of 2**-53 of a size of at most `greatest` times its
+    weight, the weights c, the two products and their difference 4 in all: (2c + 6) * 2**-53, doubled here for good
+    measure.  Far from 1, products may leave the range of doubles, so nothing is certain there.
     """
-    if scale.tame:
-        return scale.greatest * 4.440892098500626e-16        # 2**-51
-    return INFINITY
+    return scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
 
 
 cdef inline uint64_t *words_of(Stack *stack, Py_ssize_t block) noexcept nogil:
@@ -70,6 +69,10 @@ cdef inline void know(
     Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
     """Sum the rows [start, end) exactly, as the sums of `block`."""
+    cdef Py_ssize_t i
+    if stack.run != NULL:
+        for i in range(start, end):
+            stack.lost |= stack.run[i] >= 0
     memset(words_of(stack, block), 0, stack.n_words * sizeof(uint64_t))
     add_rows(stack.scale, words_of(stack, block), y, weights, start, end)
 
@@ -80,7 +83,7 @@ cdef inline bint exactly_reaches(
     """Whether the block on top reaches [start, end), whose exact sums belong in the place above it."""
     cdef Py_ssize_t top_start = stack.starts[top]
     cdef int order
-    if start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
+    if stack.run == NULL and start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
         order = (y[top_start] > y[start]) - (y[top_start] < y[start])
     else:
         if not stack.known[top]:
@@ -110,7 +113,7 @@ cdef inline void push(
     cdef Py_ssize_t top = stack.n - 1
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
-    cdef double gap, doubt
+    cdef double gap, rows, doubt
     while top >= 0:
         if sum_t is int64_t:
             if stack.decreasing:
@@ -122,7 +125,8 @@ cdef inline void push(
             gap = ss[top] * w - s * ws[top]
             if stack.decreasing:
                 gap = -gap
-            doubt = stack.doubt * <double>(end - stack.starts[top] + 8) * (w * ws[top])
+            rows = <double>(end - stack.starts[top]) + stack.rows_per_weight * (w + ws[top])
+            doubt = (rows + 8.0) * stack.doubt * (w * ws[top])
             if gap < -doubt:
                 break
             if not gap > doubt and not exactly_reaches(stack, y, weights, top, start, end, &known):

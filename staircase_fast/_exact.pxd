@@ -67,7 +67,9 @@ ctypedef struct Scale:
     bint narrow       # integer targets and weights, one word each: no shifting, exact comparison at once
     bint tame         # sums, and products of sums, stay well within the range of doubles
     double greatest   # largest magnitude of a target
-    double cut        # see add_rows; 0 where it does not apply
+    double cut        # of products, of their errors and of weights, see Pending; 0 where that does not apply
+    double cut_error
+    double cut_weight
 
 ctypedef struct Dyadic:
     uint64_t m        # value = +-m * 2**q
@@ -136,52 +138,94 @@ cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noe
     add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
 
 
+# Most rows need no integer arithmetic of their own.  Adding and subtracting a large constant rounds a double to a
+# multiple of the constant's last bit, exactly, and leaves an exact rest.  Where both parts are short enough
+# (exact.scale_of knows), doubles hold their sums over CUT_ROWS rows without rounding, and one addition of integers is
+# due for that many rows.  A product w*y is two doubles, its rounding and the error of that.
+
 cdef enum:
-    CUT_ROWS = 1024       # rows whose two parts can be summed in doubles without rounding
+    CUT_ROWS = 1024
+
+ctypedef struct Pending:
+    double product[2]     # sums of both parts of fl(w*y)
+    double error[2]       # of w*y - fl(w*y); not used without weights
+    double weight[2]      # of w; not used without weights
+    int64_t rows
+
+
+cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
+    cdef double part = (value + cut) - cut
+    parts[0] += part
+    parts[1] += value - part
+
+
+cdef inline void pend(Scale scale, Pending *pending, double y) noexcept nogil:
+    """One row without a weight."""
+    add_parts(pending.product, y, scale.cut)
+    pending.rows += 1
+
+
+cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w) noexcept nogil:
+    cdef double error, product = two_product(y, w, &error)
+    add_parts(pending.product, product, scale.cut)
+    add_parts(pending.error, error, scale.cut_error)
+    add_parts(pending.weight, w, scale.cut_weight)
+    pending.rows += 1
+
+
+cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
+    """Move what doubles hold into words."""
+    cdef int unit = scale.y_unit + scale.w_unit, part
+    for part in range(2):
+        add_double(sums, scale.s_words, pending.product[part], unit)
+        if weighted:
+            add_double(sums, scale.s_words, pending.error[part], unit)
+            add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
+    if not weighted:
+        add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, 0, False)
+    memset(pending, 0, sizeof(Pending))
+
+
+cdef inline void add_double(uint64_t *words, int n_words, double value, int unit) noexcept nogil:
+    """words += value / 2**unit, which is an integer."""
+    cdef Dyadic d = dyadic(value, unit)
+    add_shifted(words, n_words, d.m, 0, d.q - unit, d.negative)
+
+
+cdef inline double two_product(double a, double b, double *error) noexcept nogil:
+    """fl(a * b), and what rounding lost; for factors well within range."""
+    cdef double product = a * b
+    cdef double c = 134217729.0 * a, a_high = c - (c - a), a_low = a - a_high
+    cdef double d = 134217729.0 * b, b_high = d - (d - b), b_low = b - b_high
+    error[0] = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product
+
 
 cdef inline void add_rows(
     Scale scale, uint64_t *sums, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
-    """S += w*y and W += w for the rows [start, end); weights may be NULL: all are 1.
-
-    Adding and subtracting a large constant `cut` rounds y to a multiple of the constant's last bit, exactly, and leaves
-    an exact rest.  Where both parts are short enough, doubles hold their sums over CUT_ROWS rows without rounding, and
-    one addition of integers is due for that many rows.
-    """
+    """S += w*y and W += w for the rows [start, end); weights may be NULL: all are 1."""
+    cdef Pending lanes[2]
     cdef Py_ssize_t i, stop
-    cdef double high[4]
-    cdef double low[4]
-    cdef double part
-    cdef int lane
-    if weights == NULL and scale.cut != 0 and (number is float or number is double):
-        while start < end:
-            stop = min(end, start + CUT_ROWS)
-            add_shifted(sums + scale.s_words, scale.w_words, stop - start, 0, 0, False)
-            for lane in range(4):
-                high[lane] = 0.0
-                low[lane] = 0.0
-            while start + 4 <= stop:
-                for lane in range(4):
-                    part = (y[start + lane] + scale.cut) - scale.cut
-                    high[lane] += part
-                    low[lane] += y[start + lane] - part
-                start += 4
-            while start < stop:
-                part = (y[start] + scale.cut) - scale.cut
-                high[0] += part
-                low[0] += y[start] - part
-                start += 1
-            add_double(scale, sums, (high[0] + high[1]) + (high[2] + high[3]))
-            add_double(scale, sums, (low[0] + low[1]) + (low[2] + low[3]))
-    else:
+    if scale.cut == 0 or end - start < 4 or not (number is float or number is double):
         for i in range(start, end):
             add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
-
-
-cdef inline void add_double(Scale scale, uint64_t *sums, double y) noexcept nogil:
-    """S += y, for unit weights."""
-    cdef Dyadic target = dyadic(y, scale.y_unit)
-    add_shifted(sums, scale.s_words, target.m, 0, target.q - scale.y_unit, target.negative)
+        return
+    memset(lanes, 0, 2 * sizeof(Pending))
+    while start < end:
+        stop = min(end, start + 2 * CUT_ROWS)
+        if weights == NULL:
+            for i in range(start, stop - 1, 2):
+                pend(scale, &lanes[0], y[i])
+                pend(scale, &lanes[1], y[i + 1])
+            if (stop - start) & 1:
+                pend(scale, &lanes[0], y[stop - 1])
+        else:
+            for i in range(start, stop):
+                pend_weighted(scale, &lanes[i & 1], y[i], weights[i])
+        flush(scale, &lanes[0], sums, weights != NULL)
+        flush(scale, &lanes[1], sums, weights != NULL)
+        start = stop
 
 
 cdef inline void add_words(uint64_t *total, const uint64_t *term, int n_words) noexcept nogil:

@@ -8,33 +8,16 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
-from staircase_fast._cells cimport Cell, bucket_of
-
-ctypedef fused floating:
-    float
-    double
-
-ctypedef struct Stairs:
-    Py_ssize_t n
-    const double *left
-    const double *right
-    const double *values
-    double below              # what a query below left[0] gets
-    double above              # what a query above right[n - 1] gets
-    bint linear
-    const Cell *cells         # the index, or NULL
-    const int32_t *first      # steps that start in buckets before each
-
+from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floating
+from staircase_fast._steps cimport Stairs, started, started_by
 
 def locate(
     const floating[::1] scores not None, const double[:, ::1] bucket_map not None, Py_ssize_t[::1] out not None
 ):
     """out[i] = the bucket of scores[i]."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Py_ssize_t i
     with nogil:
-        for i in range(scores.shape[0]):
-            out[i] = bucket_of(cells, scores[i])
+        if scores.shape[0]:
+            find_buckets(<const Cell *>&bucket_map[0, 0], &scores[0], scores.shape[0], &out[0])
 
 
 def index_steps(
@@ -72,14 +55,20 @@ def evaluate(
     cdef Stairs stairs = Stairs(
         left.shape[0], &left[0], &right[0], &values[0], below, above, linear, NULL, NULL
     )
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, start, size
+    cdef Py_ssize_t buckets[BATCH]
     if bucket_map.shape[0]:
         stairs.cells = <const Cell *>&bucket_map[0, 0]
         stairs.first = &first[0]
     with nogil:
         if stairs.cells != NULL:
-            for i in range(queries.shape[0]):
-                out[i] = value_at(&stairs, indexed(&stairs, queries[i]), queries[i])
+            start = 0
+            while start < queries.shape[0]:
+                size = min(BATCH, queries.shape[0] - start)
+                find_buckets(stairs.cells, &queries[start], size, buckets)
+                for i in range(start, start + size):
+                    out[i] = value_at(&stairs, started_by(&stairs, buckets[i - start], queries[i]), queries[i])
+                start += size
         else:
             for i in range(queries.shape[0]):
                 out[i] = value_at(&stairs, started(stairs.left, stairs.n, queries[i]), queries[i])
@@ -94,28 +83,6 @@ cdef inline double value_at(const Stairs *stairs, Py_ssize_t n_started, double q
     if not stairs.linear or query <= stairs.right[n_started - 1]:
         return stairs.values[n_started - 1]
     return between(stairs, n_started - 1, query)
-
-
-cdef inline Py_ssize_t indexed(const Stairs *stairs, double query) noexcept nogil:
-    """How many steps start at or below the query: all of the buckets before its own, and some of its own."""
-    cdef Py_ssize_t bucket = bucket_of(stairs.cells, query)
-    cdef Py_ssize_t step = stairs.first[bucket], end = stairs.first[bucket + 1]
-    if end - step > 8:
-        return step + started(stairs.left + step, end - step, query)
-    while step < end and stairs.left[step] <= query:
-        step += 1
-    return step
-
-
-cdef inline Py_ssize_t started(const double *left, Py_ssize_t n, double query) noexcept nogil:
-    """How many entries are at or below the query: halving without branches."""
-    cdef const double *base = left
-    cdef Py_ssize_t half
-    while n > 1:
-        half = n >> 1
-        base += half if base[half - 1] <= query else 0
-        n -= half
-    return (base - left) + (base[0] <= query)
 
 
 cdef inline double between(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:

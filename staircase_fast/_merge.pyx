@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t
 from staircase_fast._exact cimport number
 from staircase_fast._plan cimport Bucket, plan
+from staircase_fast._select cimport greater, lesser
 
 cdef enum:
     BUCKET_ROWS = 16
@@ -39,8 +40,11 @@ def merge(
     stack.scale = scale._asdict()
     stack.decreasing = decreasing
     stack.doubt = doubt_of(stack.scale)
+    stack.rows_per_weight = 0.0
     stack.n_words = stack.scale.s_words + stack.scale.w_words
     stack.n = 0
+    stack.run = NULL
+    stack.lost = False
     stack.starts = &starts[0]
     stack.s = &values[0]
     stack.w = &step_weights[0]
@@ -58,7 +62,7 @@ def merge(
 
 def work_size(Py_ssize_t n):
     """Bytes that `merge` of n rows wants for its buckets."""
-    return (n // BUCKET_ROWS + 1) * (sizeof(Bucket) + 1)
+    return (n // BUCKET_ROWS + 2) * (sizeof(Bucket) + sizeof(Py_ssize_t) + 1)
 
 
 cdef inline void push_rows(
@@ -84,37 +88,36 @@ cdef inline void push_rows(
 cdef inline void push_all(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, sum_t kind, uint8_t *work
 ) noexcept nogil:
+    cdef Py_ssize_t room = n // BUCKET_ROWS + 2
     cdef Bucket *buckets = <Bucket *>work
-    cdef uint8_t *live
-    cdef Py_ssize_t n_buckets, i, b, start
+    cdef Py_ssize_t *begins = <Py_ssize_t *>(work + room * sizeof(Bucket))
+    cdef uint8_t *live = <uint8_t *>(begins + room)
+    cdef Py_ssize_t n_buckets, b, start
     cdef double s, w
     if work == NULL or not stack.scale.tame:
         push_rows(stack, y, weights, tied, kind, 0, n)
         return
-    live = work + (n // BUCKET_ROWS + 1) * sizeof(Bucket)
-    n_buckets = summarise(y, weights, tied, n, stack.decreasing, buckets)
-    plan(buckets, n_buckets, stack.scale.greatest, stack.starts, stack.s, stack.w, live)
-    i = 0
+    n_buckets = summarise(y, weights, tied, n, stack.decreasing, buckets, begins)
+    plan(buckets, n_buckets, n, stack.scale.greatest, stack.starts, stack.s, stack.w, live)
     b = 0
     while b < n_buckets:
         if live[b]:
-            push_rows(stack, y, weights, tied, kind, i, i + buckets[b].rows)
-            i += buckets[b].rows
+            push_rows(stack, y, weights, tied, kind, begins[b], begins[b + 1])
             b += 1
         else:
-            start = i
+            start = b
             s = 0
             w = 0
             while b < n_buckets and not live[b]:
                 s += buckets[b].s
                 w += buckets[b].w
-                i += buckets[b].rows
                 b += 1
-            push(stack, y, weights, start, i, <sum_t>(-s if stack.decreasing else s), <sum_t>w, False)
+            push(stack, y, weights, begins[start], begins[b], <sum_t>(-s if stack.decreasing else s), <sum_t>w, False)
 
 
 cdef inline Py_ssize_t summarise(
-    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, bint decreasing, Bucket *buckets
+    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, bint decreasing, Bucket *buckets,
+    Py_ssize_t *begins
 ) noexcept nogil:
     """Sums and extremes of buckets of consecutive rows; a bucket does not end within a tie."""
     cdef Py_ssize_t i = 0, n_buckets = 0, start, end
@@ -132,20 +135,22 @@ cdef inline Py_ssize_t summarise(
             for i in range(start, end):
                 value = <double>y[i]
                 s += value
-                lo = value if value < lo else lo
-                hi = value if value > hi else hi
+                lo = lesser(value, lo)
+                hi = greater(value, hi)
             w = <double>(end - start)
         else:
             for i in range(start, end):
                 value = <double>y[i]
                 s += value * weights[i]
                 w += weights[i]
-                lo = value if value < lo else lo
-                hi = value if value > hi else hi
+                lo = lesser(value, lo)
+                hi = greater(value, hi)
         i = end
         if decreasing:
-            buckets[n_buckets] = Bucket(-s, w, -hi, -lo, end - start)
+            buckets[n_buckets] = Bucket(-s, w, -hi, -lo)
         else:
-            buckets[n_buckets] = Bucket(s, w, lo, hi, end - start)
+            buckets[n_buckets] = Bucket(s, w, lo, hi)
+        begins[n_buckets] = start
         n_buckets += 1
+        begins[n_buckets] = end
     return n_buckets

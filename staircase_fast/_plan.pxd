@@ -21,12 +21,12 @@ ctypedef struct Bucket:
     double w
     double lo
     double hi
-    Py_ssize_t rows
 
 
 cdef inline void plan(
     const Bucket *buckets,        # IN
     Py_ssize_t n,
+    Py_ssize_t n_rows,
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
@@ -35,7 +35,7 @@ cdef inline void plan(
 ) noexcept nogil:
     """Mark live buckets."""
     cdef Py_ssize_t b, top = -1, start, block, stop
-    cdef double s_b, w_b
+    cdef double s_b, w_b, size, margin
     for b in range(n):
         s_b = buckets[b].s
         w_b = buckets[b].w
@@ -51,19 +51,18 @@ cdef inline void plan(
         w[top] = w_b
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
-        mark(buckets, starts[block], stop, s[block] / w[block], greatest * w[block], live)
+        # every sum has at most n_rows roundings, each at most 2**-53 of a number below 2 * size; eightfold, to be safe
+        size = greatest * w[block]
+        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * size
+        mark(buckets, starts[block], stop, s[block] / w[block], margin, live)
 
 
 cdef inline void mark(
-    const Bucket *buckets, Py_ssize_t start, Py_ssize_t stop, double slope, double size, uint8_t *live
+    const Bucket *buckets, Py_ssize_t start, Py_ssize_t stop, double slope, double margin, uint8_t *live
 ) noexcept nogil:
     """Live buckets among [start, stop), whose chord has this slope."""
-    cdef Py_ssize_t b, rows = 0
-    cdef double gap = 0.0, lowest, after, margin, s, w, lo, hi
-    for b in range(start, stop):
-        rows += buckets[b].rows
-    # every sum has fewer roundings than rows, each at most 2**-53 of a number below 2 * size; eightfold, to be safe
-    margin = <double>(rows + 16) * 1.7763568394002505e-15 * size
+    cdef Py_ssize_t b
+    cdef double gap = 0.0, lowest, after, s, w, lo, hi
     for b in range(start, stop):
         s = buckets[b].s
         w = buckets[b].w

@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply
+from staircase_fast._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, two_product
 
 
 cdef inline double rounded(
@@ -62,15 +62,6 @@ cdef inline double two_sum(double a, double b, double *error) noexcept nogil:
     cdef double total = a + b, b_part = total - a
     error[0] = (a - (total - b_part)) + (b - b_part)
     return total
-
-
-cdef inline double two_product(double a, double b, double *error) noexcept nogil:
-    """fl(a * b), and what rounding lost; for factors well within range."""
-    cdef double product = a * b
-    cdef double c = 134217729.0 * a, a_high = c - (c - a), a_low = a - a_high
-    cdef double d = 134217729.0 * b, b_high = d - (d - b), b_low = b - b_high
-    error[0] = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product
 
 
 cdef inline double quick_ratio(

@@ -4,9 +4,11 @@ Kernels here assume n >= 1 and nothing else.
 """
 
 from libc.math cimport INFINITY, fabs, floor, isfinite
-from libc.string cimport memset
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
 
 from staircase_fast._exact cimport number
+from staircase_fast._select cimport greater, lesser, lesser_word
 
 cdef enum:
     CHUNK = 1024
@@ -22,7 +24,7 @@ ctypedef struct Range:
 ctypedef struct Lanes:
     double lowest[LANES]
     double highest[LANES]
-    double least[LANES]
+    uint64_t least[LANES]
     double broken[LANES]  # not 0 once an entry was no integer
     double strange[LANES]  # NaN once an entry was not finite
 
@@ -37,11 +39,13 @@ def extent(const number[::1] values not None):
 
 cdef inline void look(Lanes *lanes, int lane, double value) noexcept nogil:
     # adding and subtracting 1.5 * 2**52 rounds to an integer where the magnitude is below 2**51
+    cdef uint64_t bits
     cdef double size = fabs(value), whole = (value + 6755399441055744.0) - 6755399441055744.0
-    lanes.lowest[lane] = value if value < lanes.lowest[lane] else lanes.lowest[lane]
-    lanes.highest[lane] = value if value > lanes.highest[lane] else lanes.highest[lane]
-    size = size if size > 0.0 else INFINITY
-    lanes.least[lane] = size if size < lanes.least[lane] else lanes.least[lane]
+    lanes.lowest[lane] = lesser(value, lanes.lowest[lane])
+    lanes.highest[lane] = greater(value, lanes.highest[lane])
+    # as integers, doubles above 0 have the same order, and 0 less 1 is larger than all
+    memcpy(&bits, &size, sizeof(double))
+    lanes.least[lane] = lesser_word(bits - 1, lanes.least[lane])
     lanes.broken[lane] += fabs(whole - value)
     lanes.strange[lane] += value * 0.0
 
@@ -51,11 +55,13 @@ cdef Range range_of(const number *values, Py_ssize_t n) noexcept nogil:
     cdef Range r = Range(-1, INFINITY, -INFINITY, INFINITY, True)
     cdef Py_ssize_t i = 0, end
     cdef int lane
+    cdef uint64_t bits
+    cdef double least
     memset(&lanes, 0, sizeof(lanes))
     for lane in range(LANES):
         lanes.lowest[lane] = INFINITY
         lanes.highest[lane] = -INFINITY
-        lanes.least[lane] = INFINITY
+        lanes.least[lane] = 0x7FEFFFFFFFFFFFFF             # of the largest double, less 1
     while i < n:
         end = min(n, i + CHUNK)
         while i + LANES <= end:
@@ -73,7 +79,9 @@ cdef Range range_of(const number *values, Py_ssize_t n) noexcept nogil:
     for lane in range(LANES):
         r.lowest = min(r.lowest, lanes.lowest[lane])
         r.highest = max(r.highest, lanes.highest[lane])
-        r.least = min(r.least, lanes.least[lane])
+        bits = lanes.least[lane] + 1
+        memcpy(&least, &bits, sizeof(double))
+        r.least = min(r.least, least)
         r.integral = r.integral and lanes.broken[lane] == 0.0
     if max(-r.lowest, r.highest) >= 2251799813685248.0:       # 2**51
         r.integral = True

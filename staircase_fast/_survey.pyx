@@ -2,32 +2,30 @@
 
     survey     one scan: sums and extremes of the rows in each bucket of scores
     plan       which buckets can hold the end of a step (_plan.pxd): live ones; the others are quiet
-    collect    a second scan: rows of live buckets are kept, those of quiet ones only summed
-    finish     sort what was kept, bucket by bucket, and push everything through the stack
+    collect    a second scan: the rows of live buckets
+    finish     sort those, bucket by bucket, and push them and the quiet runs between them through the stack
+    value      where sums were rounded: a third scan, exact sums of the few steps there are
 
-The two scans know nothing of each other's rows: threads, files or machines may each scan a part.  What they fill are
-plain arrays that add up.
+The scans know nothing of each other's rows: threads, files or machines may each scan a part.  What they fill are plain
+arrays that add up.
 
-    table[b]      Bucket: s, w, lo, hi, rows                          (survey)
-    places[b]     where the next row of a live bucket b goes in `kept`, or -1 - r: b belongs to quiet run r
-    kept[i]       x, y, w of a row
+    table[b]      Bucket: s, w, lo, hi                                (survey)
+    kept[i]       Row: x, y, w of a row in a live bucket              (collect)
+    run r         quiet buckets side by side, or an atom: all rows of one frequent score
 
 Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.
 """
 
-from libc.math cimport NAN
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t, words_of
-from staircase_fast._cells cimport Cell, bucket_of
-from staircase_fast._exact cimport Scale, add_sample, number
+from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t
+from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floating
+from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_sample, flush, number, pend, pend_weighted
 from staircase_fast._plan cimport Bucket, plan
-
-ctypedef fused floating:
-    float
-    double
-
+from staircase_fast._select cimport greater, lesser
+from staircase_fast._steps cimport Stairs, started_by
 
 def survey_labels(
     const floating[::1] scores not None,      # IN
@@ -37,11 +35,17 @@ def survey_labels(
 ):
     """The survey of labels without weights: one word tells all there is to know of a bucket."""
     cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, start, size
+    cdef Py_ssize_t buckets[BATCH]
     cdef uint64_t *words = &table[0]
     with nogil:
-        for i in range(scores.shape[0]):
-            words[bucket_of(cells, scores[i])] += 1 + (<uint64_t>labels[i] << 32)
+        start = 0
+        while start < scores.shape[0]:
+            size = min(BATCH, scores.shape[0] - start)
+            find_buckets(cells, &scores[start], size, buckets)
+            for i in range(size):
+                words[buckets[i]] += 1 + (<uint64_t>labels[start + i] << 32)
+            start += size
 
 
 def survey(
@@ -52,29 +56,33 @@ def survey(
     double[:, ::1] table not None,            # OUT Bucket, added
 ):
     cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Bucket *buckets = <Bucket *>&table[0, 0]
     cdef Bucket *bucket
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, start, size
+    cdef Py_ssize_t buckets[BATCH]
     cdef bint weighted = weights.shape[0] > 0
     cdef double y, w = 1.0
     with nogil:
-        for i in range(scores.shape[0]):
-            bucket = buckets + bucket_of(cells, scores[i])
-            y = <double>targets[i]
-            if weighted:
-                w = weights[i]
-            bucket.s += y * w
-            bucket.w += w
-            bucket.rows += 1
-            if y < bucket.lo:
-                bucket.lo = y
-            if y > bucket.hi:
-                bucket.hi = y
+        start = 0
+        while start < scores.shape[0]:
+            size = min(BATCH, scores.shape[0] - start)
+            find_buckets(cells, &scores[start], size, buckets)
+            for i in range(size):
+                bucket = <Bucket *>&table[0, 0] + buckets[i]
+                y = <double>targets[start + i]
+                if weighted:
+                    w = weights[start + i]
+                bucket.s += y * w
+                bucket.w += w
+                # no branches: one that waits for memory holds up all that follow
+                bucket.lo = lesser(y, bucket.lo)
+                bucket.hi = greater(y, bucket.hi)
+            start += size
 
 
 def plan_buckets(
     double[:, ::1] table not None,            # IN  Bucket; signs are turned where the staircase decreases
     bint decreasing,
+    Py_ssize_t n_rows,
     double greatest,
     Py_ssize_t[::1] starts not None,          # work
     double[::1] s not None,                   # work
@@ -86,8 +94,8 @@ def plan_buckets(
     with nogil:
         if decreasing:
             for b in range(n):
-                buckets[b] = Bucket(-buckets[b].s, buckets[b].w, -buckets[b].hi, -buckets[b].lo, buckets[b].rows)
-        plan(buckets, n, greatest, &starts[0], &s[0], &w[0], &live[0])
+                buckets[b] = Bucket(-buckets[b].s, buckets[b].w, -buckets[b].hi, -buckets[b].lo)
+        plan(buckets, n, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
 
 
 def unpack_labels(const uint64_t[::1] words not None, double[:, ::1] table not None):
@@ -99,40 +107,7 @@ def unpack_labels(const uint64_t[::1] words not None, double[:, ::1] table not N
         for b in range(words.shape[0]):
             rows = <uint32_t>words[b]
             ones = words[b] >> 32
-            buckets[b] = Bucket(
-                <double>ones, <double>rows, 0.0 if ones < rows else 1.0, 1.0 if ones else 0.0, <Py_ssize_t>rows
-            )
-
-
-def lay_out(
-    const double[:, ::1] table not None,      # IN  Bucket, as `plan_buckets` left it
-    bint decreasing,
-    const uint8_t[::1] live not None,         # IN
-    Py_ssize_t[::1] places not None,          # OUT
-    double[:, ::1] runs not None,             # OUT s, w, rows of each quiet run
-):
-    """Give each live bucket its place and each quiet one its run; return the rows to keep and the number of runs."""
-    cdef const Bucket *buckets = <const Bucket *>&table[0, 0]
-    cdef Py_ssize_t b, n_kept = 0, n_runs = 0
-    cdef bint quiet = False
-    with nogil:
-        for b in range(table.shape[0]):
-            if live[b] and buckets[b].rows:
-                places[b] = n_kept
-                n_kept += buckets[b].rows
-                quiet = False
-                continue
-            if not quiet:
-                runs[n_runs, 0] = 0.0
-                runs[n_runs, 1] = 0.0
-                runs[n_runs, 2] = 0.0
-                n_runs += 1
-                quiet = True
-            places[b] = -n_runs
-            runs[n_runs - 1, 0] += -buckets[b].s if decreasing else buckets[b].s
-            runs[n_runs - 1, 1] += buckets[b].w
-            runs[n_runs - 1, 2] += <double>buckets[b].rows
-    return n_kept, n_runs
+            buckets[b] = Bucket(<double>ones, <double>rows, 0.0 if ones < rows else 1.0, 1.0 if ones else 0.0)
 
 
 ctypedef struct Row:
@@ -141,50 +116,51 @@ ctypedef struct Row:
     double w
 
 
+cdef inline bint is_set(const uint64_t *bits, Py_ssize_t b) noexcept nogil:
+    return (bits[b >> 6] >> (b & 63)) & 1
+
+
 def collect(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    Py_ssize_t[::1] places not None,          # IN/OUT
-    const double[::1] atoms not None,         # IN  a score that fills much of its bucket, or NaN; empty: there are none
-    Py_ssize_t[::1] atom_runs not None,       # IN  the run in which rows of that score are summed
-    object scale not None,                    # IN  exact.Scale
-    double[:, ::1] kept not None,             # OUT Row
-    double[:, ::1] runs not None,             # OUT s, w, rows of each atom, added
-    uint64_t[:, ::1] run_words not None,      # OUT exact sums of each run and atom, added; empty if the scale is narrow
+    const uint64_t[::1] live not None,        # IN  a bit per bucket: small enough to stay in cache
+    const double[::1] atoms not None,         # IN  a frequent score of each bucket, or NaN; empty: there are none
+    const int32_t[::1] atom_runs not None,    # IN  the run of each atom
+    double[:, ::1] kept not None,             # OUT Row; room for one more than there can be
+    double[:, ::1] runs not None,             # OUT s, w of each atom, added
 ):
+    """Keep the rows of live buckets, in any order; return how many."""
     cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Scale exact = scale._asdict()
-    cdef Row *rows = <Row *>&kept[0, 0]
-    cdef Py_ssize_t *place = &places[0]
-    cdef Py_ssize_t i, b, at
-    cdef bint weighted = weights.shape[0] > 0, wide = run_words.shape[0] > 0, atomic = atoms.shape[0] > 0
+    cdef const uint64_t *bits = &live[0]
+    cdef Row *row = <Row *>&kept[0, 0]
+    cdef Row *first = row
+    cdef Py_ssize_t i, b, alive, start, size
+    cdef Py_ssize_t buckets[BATCH]
+    cdef bint weighted = weights.shape[0] > 0, atomic = atoms.shape[0] > 0
     cdef double w = 1.0
     with nogil:
-        for i in range(scores.shape[0]):
-            b = bucket_of(cells, scores[i])
-            at = place[b]
-            if at < 0:
-                if wide:
-                    if weighted:
-                        w = weights[i]
-                    add_sample(exact, &run_words[-1 - at, 0], targets[i], w)
-                continue
-            if weighted:
-                w = weights[i]
-            if atomic and scores[i] == atoms[b]:
-                at = atom_runs[b]
-                runs[at, 0] += <double>targets[i] * w
-                runs[at, 1] += w
-                runs[at, 2] += 1
-                if wide:
-                    add_sample(exact, &run_words[at, 0], targets[i], w)
-                continue
-            rows[at].x = scores[i]
-            rows[at].y = <double>targets[i]
-            rows[at].w = w
-            place[b] = at + 1
+        start = 0
+        while start < scores.shape[0]:
+            size = min(BATCH, scores.shape[0] - start)
+            find_buckets(cells, &scores[start], size, buckets)
+            for i in range(start, start + size):
+                b = buckets[i - start]
+                alive = is_set(bits, b)
+                if weighted:
+                    w = weights[i]
+                if atomic and alive and scores[i] == atoms[b]:
+                    runs[atom_runs[b], 0] += <double>targets[i] * w
+                    runs[atom_runs[b], 1] += w
+                    continue
+                # every row is written, and overwritten unless it is alive: a branch would often be mispredicted
+                row.x = scores[i]
+                row.y = <double>targets[i]
+                row.w = w
+                row += alive
+            start += size
+    return row - first
 
 
 cdef void sort_rows(Row *rows, Py_ssize_t n) noexcept nogil:
@@ -231,47 +207,84 @@ cdef inline double median(double a, double b, double c) noexcept nogil:
 
 
 def sequence(
-    double[:, ::1] kept not None,             # IN  Row; sorted here, bucket by bucket
-    const Py_ssize_t[::1] begins not None,    # IN  where the rows of each bucket begin in `kept`
-    const Py_ssize_t[::1] places not None,    # IN  where they end, or -1 - r: the bucket belongs to quiet run r
-    const double[::1] atoms not None,         # IN  see `collect`
-    const Py_ssize_t[::1] atom_runs not None,
-    const double[:, ::1] runs not None,       # IN
+    const double[:, ::1] kept not None,       # IN  Row
+    const double[:, ::1] table not None,      # IN  Bucket
+    const double[:, ::1] bucket_map not None,  # IN  Cell
+    const uint64_t[::1] live not None,        # IN
+    const double[::1] atoms not None,         # IN
+    const int32_t[::1] atom_runs not None,    # IN
+    bint decreasing,                          # IN  whether signs in the table are turned
+    double[:, ::1] ordered not None,          # OUT Row, in score order
+    Py_ssize_t[::1] ends not None,            # work: one more than there are buckets
+    double[:, ::1] runs not None,             # OUT s, w of each quiet run; IN of each atom
     double[::1] x not None,                   # OUT items in score order, as `finish_items` takes them
     double[::1] y not None,
     double[::1] w not None,                   # or empty
     Py_ssize_t[::1] run not None,
-    Py_ssize_t[::1] before not None,          # OUT rows before each item, and all of them
 ):
-    """Put quiet runs and kept rows in order; return how many items there are."""
-    cdef Row *rows = <Row *>&kept[0, 0]
-    cdef Py_ssize_t b, i, r, end, n = 0, last_run = -1
-    cdef bint atomic = atoms.shape[0] > 0, weighted = w.shape[0] > 0
-    before[0] = 0
+    """Sort the kept rows and put quiet runs between them; return how many items there are."""
+    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
+    cdef const Row *rows = <const Row *>&kept[0, 0]
+    cdef Row *sorted_rows = <Row *>&ordered[0, 0]
+    cdef const Bucket *buckets = <const Bucket *>&table[0, 0]
+    cdef const uint64_t *bits = &live[0]
+    cdef Py_ssize_t n_buckets = table.shape[0], b, i, n = 0, start, n_runs = 0, n_kept = kept.shape[0]
+    cdef bint atomic = atoms.shape[0] > 0, weighted = w.shape[0] > 0, quiet = False
     with nogil:
-        for b in range(places.shape[0]):
-            if places[b] < 0:
-                r = -1 - places[b]
-                if r != last_run and runs[r, 2] > 0:
+        # a counting sort by bucket, then a sort within each; ends[b] moves from the start to the end of bucket b
+        memset(&ends[0], 0, (n_buckets + 1) * sizeof(Py_ssize_t))
+        for i in range(n_kept):
+            ends[bucket_of(cells, rows[i].x) + 1] += 1
+        for b in range(n_buckets):
+            ends[b + 1] += ends[b]
+        for i in range(n_kept):
+            b = bucket_of(cells, rows[i].x)
+            sorted_rows[ends[b]] = rows[i]
+            ends[b] += 1
+        start = 0
+        for b in range(n_buckets):
+            if not is_set(bits, b):
+                if buckets[b].w == 0:
+                    continue
+                if not quiet:
+                    runs[n_runs, 0] = 0.0
+                    runs[n_runs, 1] = 0.0
                     x[n] = NAN
-                    run[n] = r
+                    y[n] = 0.0
+                    run[n] = n_runs
                     n += 1
-                    before[n] = before[n - 1] + <Py_ssize_t>runs[r, 2]
-                    last_run = r
+                    n_runs += 1
+                    quiet = True
+                runs[n_runs - 1, 0] += -buckets[b].s if decreasing else buckets[b].s
+                runs[n_runs - 1, 1] += buckets[b].w
                 continue
-            end = places[b]
-            if atomic and atom_runs[b] >= 0 and runs[atom_runs[b], 2] > 0:
-                rows[end] = Row(atoms[b], NAN, <double>atom_runs[b])         # its own rows left room for it
-                end += 1
-            sort_rows(rows + begins[b], end - begins[b])
-            for i in range(begins[b], end):
-                x[n] = rows[i].x
-                y[n] = rows[i].y
-                if weighted:
-                    w[n] = rows[i].w
-                run[n] = -1 if rows[i].y == rows[i].y else <Py_ssize_t>rows[i].w
+            quiet = False
+            sort_rows(sorted_rows + start, ends[b] - start)
+            i = start
+            start = ends[b]
+            if atomic and atom_runs[b] >= 0 and runs[atom_runs[b], 1] > 0:
+                n = append(sorted_rows, &i, ends[b], atoms[b], &x[0], &y[0], &w[0] if weighted else NULL, &run[0], n)
+                x[n] = atoms[b]
+                y[n] = 0.0
+                run[n] = atom_runs[b]
                 n += 1
-                before[n] = before[n - 1] + (1 if run[n - 1] < 0 else <Py_ssize_t>runs[run[n - 1], 2])
+            n = append(sorted_rows, &i, ends[b], INFINITY, &x[0], &y[0], &w[0] if weighted else NULL, &run[0], n)
+    return n
+
+
+cdef inline Py_ssize_t append(
+    const Row *rows, Py_ssize_t *i, Py_ssize_t end, double up_to, double *x, double *y, double *w, Py_ssize_t *run,
+    Py_ssize_t n,
+) noexcept nogil:
+    """Append the rows from i on with scores up to a limit to the items."""
+    while i[0] < end and rows[i[0]].x <= up_to:
+        x[n] = rows[i[0]].x
+        y[n] = rows[i[0]].y
+        if w != NULL:
+            w[n] = rows[i[0]].w
+        run[n] = -1
+        n += 1
+        i[0] += 1
     return n
 
 
@@ -280,11 +293,10 @@ def finish_items(
     const double[::1] y not None,             # IN  target of each item that is a row
     const double[::1] w not None,             # IN  weight of each item that is a row, or empty: all are 1
     const Py_ssize_t[::1] run not None,       # IN  the run that each item is, or -1: a row
-    const double[:, ::1] runs not None,       # IN  s, w, rows
-    const uint64_t[:, ::1] run_words not None,
-    object scale not None,
+    const double[:, ::1] runs not None,       # IN  s, w
+    object scale not None,                    # IN  exact.Scale
     bint decreasing,
-    Py_ssize_t n_rows,
+    double least_weight,                      # IN  of any row
     double lo,
     double hi,
     Py_ssize_t[::1] starts not None,          # OUT first item of each step
@@ -293,12 +305,14 @@ def finish_items(
     uint8_t[::1] known not None,              # work
     uint64_t[::1] words not None,             # work
 ):
+    """Steps, or, where the scale is not narrow, blocks without values; return how many, or -1: exact sums are needed."""
     cdef Stack stack
     cdef Py_ssize_t n = x.shape[0]
     cdef const double *weights = &w[0] if w.shape[0] else NULL
     stack.scale = scale._asdict()
     stack.decreasing = decreasing
-    stack.doubt = doubt_of(stack.scale) * (<double>n_rows / 8 + 1)      # an item may stand for any number of rows
+    stack.doubt = doubt_of(stack.scale)
+    stack.rows_per_weight = 1.0 / least_weight
     stack.n_words = stack.scale.s_words + stack.scale.w_words
     stack.n = 0
     stack.starts = &starts[0]
@@ -306,36 +320,28 @@ def finish_items(
     stack.w = &step_weights[0]
     stack.known = &known[0]
     stack.words = &words[0] if words.shape[0] else NULL
+    stack.run = &run[0]
+    stack.lost = False
     with nogil:
         if stack.scale.narrow:
-            push_items(&stack, &x[0], &y[0], weights, &run[0], runs, run_words, n, <int64_t>0)
+            push_items(&stack, &x[0], &y[0], weights, runs, n, <int64_t>0)
             finish(&stack, &y[0], weights, <int64_t>0, n, lo, hi)
         else:
-            push_items(&stack, &x[0], &y[0], weights, &run[0], runs, run_words, n, <double>0)
-            finish(&stack, &y[0], weights, <double>0, n, lo, hi)
-    return stack.n
+            push_items(&stack, &x[0], &y[0], weights, runs, n, <double>0)
+    return -1 if stack.lost else stack.n
 
 
 cdef inline void push_items(
-    Stack *stack,
-    const double *x,
-    const double *y,
-    const double *weights,
-    const Py_ssize_t *run,
-    const double[:, ::1] runs,
-    const uint64_t[:, ::1] run_words,
-    Py_ssize_t n,
+    Stack *stack, const double *x, const double *y, const double *weights, const double[:, ::1] runs, Py_ssize_t n,
     sum_t kind,
 ) noexcept nogil:
     cdef Py_ssize_t i = 0, start
     cdef sum_t s, w, weight
-    while i < n:
+    while i < n and not stack.lost:
         start = i
-        if run[i] >= 0:                       # a quiet run, or all rows of one score
+        if stack.run[i] >= 0:                 # a quiet run, or all rows of one score
             i += 1
-            if sum_t is double:
-                memcpy(words_of(stack, stack.n), &run_words[run[start], 0], stack.n_words * sizeof(uint64_t))
-            push(stack, y, weights, start, i, <sum_t>runs[run[start], 0], <sum_t>runs[run[start], 1], sum_t is double)
+            push(stack, y, weights, start, i, <sum_t>runs[stack.run[start], 0], <sum_t>runs[stack.run[start], 1], False)
             continue
         s = 0
         w = 0
@@ -347,3 +353,93 @@ cdef inline void push_items(
             if i == n or x[i] != x[start]:
                 break
         push(stack, y, weights, start, i, s, w, False)
+
+
+ctypedef struct Tally:
+    Pending pending
+    int64_t rows
+
+
+def tally(
+    const floating[::1] scores not None,      # IN
+    const number[::1] targets not None,       # IN
+    const double[::1] weights not None,       # IN  or empty: all are 1
+    const double[::1] left not None,          # IN  where each step starts
+    const double[:, ::1] bucket_map not None,  # IN  Cell; the index of these steps
+    const int32_t[::1] first not None,        # IN
+    object scale not None,                    # IN  exact.Scale
+    uint8_t[::1] work not None,               # work: tally_size(n_steps) bytes, zeros
+    Py_ssize_t[::1] counts not None,          # OUT rows on each step, added
+    uint64_t[:, ::1] words not None,          # OUT exact sums of each step, added; empty: count only
+):
+    """The third scan: rows and exact sums of each step."""
+    cdef Stairs stairs
+    cdef Scale exact = scale._asdict()
+    cdef Tally *tallies = <Tally *>&work[0]
+    cdef Tally *one
+    cdef Py_ssize_t i, step, start, size
+    cdef Py_ssize_t buckets[BATCH]
+    cdef bint weighted = weights.shape[0] > 0, summed = words.shape[0] > 0
+    cdef bint cut = exact.cut != 0
+    stairs.left = &left[0]
+    stairs.n = left.shape[0]
+    stairs.cells = <const Cell *>&bucket_map[0, 0]
+    stairs.first = &first[0]
+    with nogil:
+        start = 0
+        while start < scores.shape[0]:
+            size = min(BATCH, scores.shape[0] - start)
+            find_buckets(stairs.cells, &scores[start], size, buckets)
+            for i in range(start, start + size):
+                step = started_by(&stairs, buckets[i - start], scores[i]) - 1
+                one = tallies + step
+                one.rows += 1
+                if not summed:
+                    continue
+                if not cut:
+                    add_sample(exact, &words[step, 0], targets[i], weights[i] if weighted else 1.0)
+                    continue
+                if weighted:
+                    pend_weighted(exact, &one.pending, <double>targets[i], weights[i])
+                else:
+                    pend(exact, &one.pending, <double>targets[i])
+                if one.pending.rows == CUT_ROWS:
+                    flush(exact, &one.pending, &words[step, 0], weighted)
+            start += size
+        for step in range(left.shape[0]):
+            counts[step] += tallies[step].rows
+            if cut and summed:
+                flush(exact, &tallies[step].pending, &words[step, 0], weighted)
+
+
+def tally_size(Py_ssize_t n_steps):
+    """Bytes that `tally` wants for its work."""
+    return n_steps * sizeof(Tally)
+
+
+def round_steps(
+    object scale not None,                    # IN  exact.Scale
+    double lo,
+    double hi,
+    Py_ssize_t[::1] starts not None,          # IN/OUT first item of each block, then of each step
+    double[::1] values not None,              # OUT
+    double[::1] step_weights not None,        # OUT
+    uint64_t[:, ::1] words not None,          # IN  exact sums of each block
+    Py_ssize_t n_items,
+):
+    """Blocks with exact sums become steps; return how many."""
+    cdef Stack stack
+    cdef uint8_t[::1] known = bytearray(b"\x01" * words.shape[0])
+    stack.scale = scale._asdict()
+    stack.n_words = stack.scale.s_words + stack.scale.w_words
+    stack.n = words.shape[0]
+    stack.starts = &starts[0]
+    stack.s = &values[0]
+    stack.w = &step_weights[0]
+    stack.known = &known[0]
+    stack.words = &words[0, 0]
+    stack.run = NULL
+    with nogil:
+        # all sums are known, so that the rows are not looked at: any array will do
+        finish(&stack, <const double *>&values[0], NULL, <double>0, n_items, lo, hi)
+    return stack.n

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast import _lookup
+
 _CELLS = 512
+_FEW_PARTS, _EVEN_PARTS = 16, 16
+_LARGEST = np.finfo(np.float64).max
 
 Map = NDArray[np.float64]  # a row per cell: origin, parts per unit of score, parts less one, buckets before it
 
@@ -44,6 +48,25 @@ def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
     return np.concatenate([[[low, scale, _CELLS - 1, 0.0]], cells])
 
 
+def make_index(left: NDArray[np.float64]) -> tuple[Map, NDArray[np.int32]]:
+    """A map in which few steps start in one bucket wherever queries fall, and how many start before each bucket."""
+    finite = left[np.isfinite(left)]
+    bucket_map = make_map(finite, 4 * len(left))
+    if len(bucket_map) > 2:
+        # queries come from everywhere, not from where steps are: cut cells of few steps evenly, and all of them finely
+        low, scale = bucket_map[0, :2]
+        with np.errstate(over="ignore", invalid="ignore"):
+            start = low + np.arange(_CELLS) / scale
+            even = (bucket_map[1:, 2] <= _FEW_PARTS) & np.isfinite(start)
+            bucket_map[1:, 0] = np.where(even, start, bucket_map[1:, 0])
+            bucket_map[1:, 1] = np.where(even, np.minimum(scale * _EVEN_PARTS, _LARGEST), bucket_map[1:, 1])
+            bucket_map[1:, 2] = np.where(even, _EVEN_PARTS - 1, bucket_map[1:, 2])
+        bucket_map[2:, 3] = np.cumsum(bucket_map[1:-1, 2] + 1)
+    first = np.empty(n_buckets(bucket_map) + 1, dtype=np.int32)
+    _lookup.index_steps(left, bucket_map, first)
+    return bucket_map, first
+
+
 def n_buckets(bucket_map: Map) -> int:
     """How many buckets a map has."""
     return int(bucket_map[-1, 2:].sum()) + 1
@@ -52,4 +75,4 @@ def n_buckets(bucket_map: Map) -> int:
 def _parts_per_unit(parts: Any, low: Any, high: Any) -> Any:
     width = high - low
     wide = parts * 0.5 / (high * 0.5 - low * 0.5)  # where the width overflows
-    return np.minimum(np.where(np.isfinite(width), parts / width, wide), np.finfo(np.float64).max)
+    return np.minimum(np.where(np.isfinite(width), parts / width, wide), _LARGEST)

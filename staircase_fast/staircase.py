@@ -172,12 +172,7 @@ class Staircase:
         if self._index is None:
             if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**31:
                 return _NO_INDEX
-            bucket_map = cells.make_map(
-                self.left[np.isfinite(self.left)], max(2 * self.n_steps, min(16 * self.n_steps, 1 << 15))
-            )
-            first = np.empty(cells.n_buckets(bucket_map) + 1, dtype=np.int32)
-            _lookup.index_steps(self.left, bucket_map, first)
-            object.__setattr__(self, "_index", (bucket_map, first))
+            object.__setattr__(self, "_index", cells.make_index(self.left))
         return self._index  # type: ignore[return-value]
 
     def to_json(self) -> str:

@@ -9,11 +9,10 @@ from staircase_fast import _lookup, _survey, cells
 from staircase_fast._validation import Rows
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
-from staircase_fast.ordered import Steps
+from staircase_fast.ordered import Steps, fit_sorted, in_score_order
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
-_OVERFULL = 64
 
 
 def suits(rows: Rows, scale: Scale) -> bool:
@@ -28,57 +27,56 @@ def suits(rows: Rows, scale: Scale) -> bool:
 def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of unsorted rows that `suits` accepts."""
     n = len(rows.scores)
-    sample = cells.sorted_sample(rows.scores)
-    bucket_map = cells.make_map(sample, max(n // _ROWS_PER_BUCKET, 1))
-    n_buckets = cells.n_buckets(bucket_map)
     columns = rows.scores, rows.targets, rows.weights
+    sample = cells.sorted_sample(rows.scores)
+    bucket_map = cells.make_map(sample, n // _ROWS_PER_BUCKET)
+    n_buckets = cells.n_buckets(bucket_map)
+
     table = survey(rows, bucket_map, n_buckets)
+    live = plan(table, n, scale.greatest, decreasing=decreasing)
+    n_live = int(np.count_nonzero(live))
+    bits = np.zeros(-(-n_buckets // 64) * 8, dtype=np.uint8)
+    bits[: -(-n_buckets // 8)] = np.packbits(live, bitorder="little")
 
-    live = np.empty(n_buckets, dtype=np.uint8)
-    starts, s, w = np.empty(n_buckets, dtype=np.intp), np.empty(n_buckets), np.empty(n_buckets)
-    _survey.plan_buckets(table, decreasing, scale.greatest, starts, s, w, live)
-    places, runs = starts, np.empty((n_buckets + 1, 3))
-    n_kept, n_runs = _survey.lay_out(table, decreasing, live, places, runs)
-    begins = places.copy()
+    atoms, atom_runs = find_atoms(sample, bucket_map, live, first_run=n_live + 1)
+    runs = np.zeros((n_live + 1 + np.count_nonzero(atom_runs >= 0), 2))
+    kept = np.empty((n + 1, 3))
+    n_kept = _survey.collect(*columns, bucket_map, bits.view(np.uint64), atoms, atom_runs, kept, runs)
 
-    atoms, atom_runs = find_atoms(sample, bucket_map, table, places, n_runs)
-    n_sums = n_runs + int(np.count_nonzero(atom_runs >= 0))
-    runs = np.concatenate([runs[:n_runs], np.zeros((n_sums - n_runs, 3))])
-    run_words = np.zeros((0 if scale.narrow else n_sums, scale.s_words + scale.w_words), dtype=np.uint64)
-    kept = np.empty((max(n_kept, 1), 3))
-    _survey.collect(*columns, bucket_map, places, atoms, atom_runs, scale, kept, runs, run_words)
-
-    n_items = n_kept + n_sums
+    n_items = n_kept + len(runs)
     x, y = np.empty(n_items), np.empty(n_items)
     item_weights = np.empty(n_items if len(rows.weights) else 0)
-    run, before = np.empty(n_items, dtype=np.intp), np.empty(n_items + 1, dtype=np.intp)
-    n_items = _survey.sequence(kept, begins, places, atoms, atom_runs, runs, x, y, item_weights, run, before)
+    run, ends = np.empty(n_items, dtype=np.intp), np.empty(n_buckets + 1, dtype=np.intp)
+    n_items = _survey.sequence(
+        kept[:n_kept], table, bucket_map, bits.view(np.uint64), atoms, atom_runs, decreasing,
+        np.empty((max(n_kept, 1), 3)), ends, runs, x, y, item_weights, run,
+    )  # fmt: skip
 
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
-    known = np.empty(n_items, dtype=np.uint8)
-    words = np.empty(0 if scale.narrow else (n_items + 1) * (scale.s_words + scale.w_words), dtype=np.uint64)
+    n_words = scale.s_words + scale.w_words
+    words = np.empty(0 if scale.narrow else (n_items + 1) * n_words, dtype=np.uint64)
     n_steps = _survey.finish_items(
-        x[:n_items],
-        y,
-        item_weights,
-        run,
-        runs,
-        run_words,
-        scale,
-        decreasing,
-        n,
-        *bounds,
-        starts,
-        values,
-        weights,
-        known,
-        words,
-    )
+        x[:n_items], y, item_weights, run, runs, scale, decreasing, rows.weights_extent.least, *bounds,
+        starts, values, weights, np.empty(n_items, dtype=np.uint8), words,
+    )  # fmt: skip
+    if n_steps < 0:  # a tie, or nearly one, between large blocks of rounded sums
+        return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
+    left = x[starts[:n_steps]]
+    if scale.narrow and not len(rows.weights):
+        counts = weights[:n_steps].astype(np.int64)
+    else:
+        index = cells.make_index(left)
+        counts = np.zeros(n_steps, dtype=np.intp)
+        sums = np.zeros((0 if scale.narrow else n_steps, n_words), dtype=np.uint64)
+        work = np.zeros(_survey.tally_size(n_steps), dtype=np.uint8)
+        _survey.tally(*columns, left, *index, scale, work, counts, sums)
+        if not scale.narrow:
+            begins = starts[:n_steps].copy()
+            n_steps = _survey.round_steps(scale, *bounds, starts, values, weights, sums, n_items)
+            counts = np.add.reduceat(counts, np.searchsorted(begins, starts[:n_steps]))
     starts[n_steps] = n_items
     starts = starts[: n_steps + 1]
-    return Steps(
-        x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), np.diff(before[starts])
-    )
+    return Steps(x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), counts)
 
 
 def survey(rows: Rows, bucket_map: Map, n_buckets: int) -> NDArray[np.float64]:
@@ -87,36 +85,37 @@ def survey(rows: Rows, bucket_map: Map, n_buckets: int) -> NDArray[np.float64]:
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
         words = np.zeros(n_buckets, dtype=np.uint64)
         _survey.survey_labels(rows.scores, rows.targets, bucket_map, words)
-        table = np.empty((n_buckets, 5))
+        table = np.empty((n_buckets, 4))
         _survey.unpack_labels(words, table)
     else:
-        table = np.zeros((n_buckets, 5))
+        table = np.zeros((n_buckets, 4))
         table[:, 2] = np.inf
         table[:, 3] = -np.inf
         _survey.survey(rows.scores, rows.targets, rows.weights, bucket_map, table)
     return table
 
 
+def plan(table: NDArray[np.float64], n_rows: int, greatest: float, *, decreasing: bool) -> NDArray[np.uint8]:
+    """Which buckets can hold the end of a step."""
+    n = len(table)
+    live, starts = np.empty(n, dtype=np.uint8), np.empty(n, dtype=np.intp)
+    _survey.plan_buckets(table, decreasing, n_rows, greatest, starts, np.empty(n), np.empty(n), live)
+    return live
+
+
 def find_atoms(
-    sample: NDArray[np.float64],
-    bucket_map: Map,
-    table: NDArray[np.float64],
-    places: NDArray[np.intp],
-    n_runs: int,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """For overfull live buckets, the score that repeats most in the sample, and a run in which to sum its rows."""
-    overfull = (places >= 0) & (table[:, 4].view(np.int64) > _OVERFULL)
-    if not overfull.any() or len(sample) == 0:
-        return np.empty(0), np.empty(0, dtype=np.intp)
-    edges = np.flatnonzero(np.concatenate([[True], sample[1:] != sample[:-1]]))
-    scores, repeats = sample[edges], np.diff(np.append(edges, len(sample)))
-    scores, repeats = scores[repeats > 1], repeats[repeats > 1]
+    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], *, first_run: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """In each live bucket the score that repeats most in the sample, and a run in which to sum its rows."""
+    edges = np.flatnonzero(np.concatenate([[True], sample[1:] != sample[:-1]])) if len(sample) else np.empty(0, np.intp)
+    repeats = np.diff(edges, append=len(sample))
+    scores, repeats = sample[edges[repeats > 1]], repeats[repeats > 1]
     bucket = np.empty(len(scores), dtype=np.intp)
-    if len(scores):
-        _lookup.locate(scores, bucket_map, bucket)
-    by_repeats = np.argsort(repeats, kind="stable")
-    atoms = np.full(len(places), np.nan)
+    _lookup.locate(scores, bucket_map, bucket)
+    by_repeats = np.argsort(repeats, kind="stable")[live[bucket][np.argsort(repeats, kind="stable")] == 1]
+    if not len(by_repeats):
+        return np.empty(0), np.empty(0, dtype=np.int32)
+    atoms = np.full(len(live), np.nan)
     atoms[bucket[by_repeats]] = scores[by_repeats]  # the last one written repeats most
-    atoms[~overfull] = np.nan
-    atom_runs = np.where(np.isnan(atoms), -1, n_runs - 1 + np.cumsum(~np.isnan(atoms)))
-    return atoms, atom_runs.astype(np.intp)
+    found = ~np.isnan(atoms)
+    return atoms, np.where(found, first_run - 1 + np.cumsum(found), -1).astype(np.int32)

@@ -54,6 +54,7 @@ WEIGHTS = {
     "huge": st.sampled_from([1e300, 1e-300, 1.0]),
     "denormals": st.integers(0, 2**40).map(lambda k: k * TINY),
     "600 decades": decades.map(abs),
+    "neighbours": st.integers(0, 6).map(lambda k: 1.0 + k * 2.0**-52),
     "widest": st.sampled_from([TINY, 1.0, HUGE / MAX_ROWS]),
 }
 

@@ -84,6 +84,16 @@ def test_weights_that_cannot_be_added_in_float64_are_added():
     assert stairs.values.tolist() == [2 / (2**53 + 2)]
 
 
+@pytest.mark.parametrize("scale", [1.0, -1.0, 2.0**-1060, 2.0**1000, 1 / 3])
+def test_means_close_to_the_middle_of_two_floats_are_rounded_to_the_nearer(scale):
+    for k in range(4):  # even and odd neighbours
+        low = scale * (1 + k * 2.0**-52)
+        targets = [low, math.nextafter(low, 2 * low)]
+        for weights in ([1, 1], [1, 1 + 2.0**-52], [1 + 2.0**-52, 1], [2**53 - 1, 2**53]):
+            stairs = sf.fit([0, 0], targets, sample_weight=weights)
+            assert_steps(stairs, fitted_steps([0, 0], targets, weights))
+
+
 @pytest.mark.parametrize("target", [HUGE, -HUGE, TINY, 0.1])
 def test_rows_of_one_score_and_target_keep_the_target_whatever_their_weights(target):
     rng = np.random.default_rng(0)

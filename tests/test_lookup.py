@@ -81,6 +81,44 @@ def test_only_queries_outside_the_fitted_scores_are_out_of_bounds(rows, queries,
     assert_same_bits(inside, clipped[~outside])
 
 
+@given(rows(), queries_anywhere, st.sampled_from(["step", "linear"]), st.booleans())
+def test_many_queries_at_once_get_what_each_gets_alone(rows, queries, interpolation, increasing):
+    stairs = fitted(rows, increasing)
+    queries = np.concatenate([around(stairs), queries])
+    for out_of_bounds in ("nan", "clip"):
+        options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
+        alone = [fitted(rows, increasing).predict(query, **options) for query in queries]
+        many = stairs.predict(np.resize(queries, 5_000), **options)
+        assert_same_bits(many, np.resize(alone, 5_000))
+
+
+EDGES = {  # where steps start, in no order
+    "even": lambda rng, n: np.arange(n) - n / 3,
+    "uniform": lambda rng, n: rng.random(n),
+    "heavy tails": lambda rng, n: rng.lognormal(0, 50, n) * rng.choice([-1, 1], n),
+    "clusters": lambda rng, n: rng.integers(0, 9, n) + 1e-12 * rng.random(n),
+    "neighbours": lambda rng, n: 1 + rng.integers(0, 9 * n, n) * 2.0**-52,
+    "subnormal": lambda rng, n: rng.integers(-(9**9), 9**9, n) * 5e-324,
+    "one far away": lambda rng, n: np.append(rng.random(n - 1), 1e308),
+    "widest": lambda rng, n: np.append(rng.random(n - 2), [-1.7e308, 1.7e308]),
+    "infinities": lambda rng, n: np.append(rng.random(n - 2), [-inf, inf]),
+}
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 64, 65, 1_000, 30_000])
+@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_edges_of_every_distribution_are_found(edges, n, dtype):
+    rng = np.random.default_rng([n, *edges.encode()])
+    left = np.unique(EDGES[edges](rng, n))
+    stairs = sf.fit(left, np.arange(left.size))
+    queries = np.concatenate([around(stairs), rng.choice(left, 3_000), rng.normal(size=3_000)])
+    with np.errstate(over="ignore"):
+        queries = queries.astype(dtype)
+    expected = np.searchsorted(left, queries.astype(float), side="right") - 1
+    assert_same_bits(stairs(queries), np.maximum(expected, 0))
+
+
 def test_a_query_in_a_gap_gets_the_step_below_or_a_point_on_the_line(stairs):
     queries = [-1, 0, 0.5, 1, 1.5, 2, 2.75, 3, 4, 5]
     assert stairs(queries).tolist() == [10, 10, 10, 10, 10, 10, 10, 20, 20, 20]
@@ -105,6 +143,17 @@ def test_lines_over_the_widest_gaps_and_values_do_not_overflow():
     stairs = sf.fit([-big, big], [-big, big])
     queries = [-big, -big / 2, 0.0, big / 2, big]
     assert stairs.predict(queries, interpolation="linear") == pytest.approx(queries, rel=1e-14)
+
+
+def test_rounding_carries_no_line_past_its_end():
+    # 2**60 away, the last queries before 1 are as far from there as 1 is; -50 + (50 - 17.8) > -17.8
+    low, high = -50.0, -17.8
+    assert low + (high - low) > high
+    near_the_end = math.nextafter(1, 0)
+    up = sf.fit([-(2.0**60), 1], [low, high])
+    assert up.predict(near_the_end, interpolation="linear") <= high
+    down = sf.fit([-(2.0**60), 1], [-low, -high], increasing=False)
+    assert down.predict(near_the_end, interpolation="linear") >= -high
 
 
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan", "raise"])
@@ -200,12 +249,3 @@ def test_queries_are_not_changed(stairs):
     queries.flags.writeable = False
     assert stairs(queries).tolist() == [10, 10, 20]
     assert queries.tolist() == [0.5, 2.0, 9.0]
-
-
-def test_many_steps_are_searched_as_well_as_few():
-    for size in (2, 3, 7, 8, 9, 1_000, 4_096):
-        scores = np.arange(size) * 0.5
-        stairs = sf.fit(scores, np.arange(size))
-        queries = np.linspace(-1, size / 2 + 1, 4 * size)
-        expected = np.clip(np.searchsorted(scores, queries, side="right") - 1, 0, None)
-        assert_same_bits(stairs(queries), expected)

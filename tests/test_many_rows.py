@@ -8,10 +8,14 @@ increasing means together admit one staircase only.
 import numpy as np
 import pytest
 from comparing import assert_same_bits
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import WEIGHTS, kinds, rows
 
 import staircase_fast as sf
 
 ROWS = 200_000
+COPIES = 3_000
 
 
 def clustered(rng):
@@ -113,6 +117,21 @@ def test_real_targets_and_weights_at_scores_of_every_distribution_too(kind):
     assert_same_bits(scaled.values, whole.values * 2.0**-30)
     assert_same_bits(scaled.weights, whole.weights * 2.0**-40)
     assert_same_bits(scaled.left, whole.left)
+
+
+@given(
+    rows(weights=kinds(WEIGHTS, "one", "integers, zero too", "decimals", "huge", "600 decades")),
+    st.booleans(),
+)
+def test_thousands_of_copies_of_every_row_have_the_staircase_of_one(rows, increasing):
+    once = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=increasing)
+    index = np.tile(np.arange(rows.scores.size), COPIES)
+    copies = rows.take(np.random.default_rng(0).permutation(index))
+    many = sf.fit(copies.scores, copies.targets, sample_weight=copies.weights, increasing=increasing)
+    for name in ("left", "right", "values"):
+        assert_same_bits(getattr(many, name), getattr(once, name))
+    np.testing.assert_array_equal(many.counts, COPIES * once.counts)
+    np.testing.assert_allclose(many.weights, COPIES * once.weights, rtol=2**-51)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
