@@ -37,7 +37,7 @@ ctypedef struct Stack:
     double *w
     uint8_t *known        # whether the block's exact sums hold; not used where scale.narrow
     uint64_t *words       # exact sums
-    const Py_ssize_t *run # not NULL: row i stands for more than itself where run[i] >= 0, and has no exact sums
+    const Py_ssize_t *run     # not NULL: row i stands for more than itself where run[i] >= 0, and has no exact sums
     bint lost             # such a row was in doubt: the result is worthless
 
 

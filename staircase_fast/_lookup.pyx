@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floating
 from staircase_fast._steps cimport Stairs, started, started_by
 
+
 def locate(
     const floating[::1] scores not None, const double[:, ::1] bucket_map not None, Py_ssize_t[::1] out not None
 ):

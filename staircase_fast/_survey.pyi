@@ -18,6 +18,7 @@ def survey(
 def plan_buckets(
     table: NDArray[np.float64],
     decreasing: bool,
+    n_rows: int,
     greatest: float,
     starts: NDArray[np.intp],
     s: NDArray[np.float64],
@@ -25,38 +26,32 @@ def plan_buckets(
     live: NDArray[np.uint8],
 ) -> None: ...
 def unpack_labels(words: NDArray[np.uint64], table: NDArray[np.float64]) -> None: ...
-def lay_out(
-    table: NDArray[np.float64],
-    decreasing: bool,
-    live: NDArray[np.uint8],
-    places: NDArray[np.intp],
-    runs: NDArray[np.float64],
-) -> tuple[int, int]: ...
 def collect(
     scores: NDArray[Any],
     targets: NDArray[Any],
     weights: NDArray[np.float64],
     bucket_map: NDArray[np.float64],
-    places: NDArray[np.intp],
+    live: NDArray[np.uint64],
     atoms: NDArray[np.float64],
-    atom_runs: NDArray[np.intp],
-    scale: Scale,
+    atom_runs: NDArray[np.int32],
     kept: NDArray[np.float64],
     runs: NDArray[np.float64],
-    run_words: NDArray[np.uint64],
-) -> None: ...
+) -> int: ...
 def sequence(
     kept: NDArray[np.float64],
-    begins: NDArray[np.intp],
-    places: NDArray[np.intp],
+    table: NDArray[np.float64],
+    bucket_map: NDArray[np.float64],
+    live: NDArray[np.uint64],
     atoms: NDArray[np.float64],
-    atom_runs: NDArray[np.intp],
+    atom_runs: NDArray[np.int32],
+    decreasing: bool,
+    ordered: NDArray[np.float64],
+    ends: NDArray[np.intp],
     runs: NDArray[np.float64],
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     w: NDArray[np.float64],
     run: NDArray[np.intp],
-    before: NDArray[np.intp],
 ) -> int: ...
 def finish_items(
     x: NDArray[np.float64],
@@ -64,10 +59,9 @@ def finish_items(
     w: NDArray[np.float64],
     run: NDArray[np.intp],
     runs: NDArray[np.float64],
-    run_words: NDArray[np.uint64],
     scale: Scale,
     decreasing: bool,
-    n_rows: int,
+    least_weight: float,
     lo: float,
     hi: float,
     starts: NDArray[np.intp],
@@ -75,4 +69,27 @@ def finish_items(
     step_weights: NDArray[np.float64],
     known: NDArray[np.uint8],
     words: NDArray[np.uint64],
+) -> int: ...
+def tally(
+    scores: NDArray[Any],
+    targets: NDArray[Any],
+    weights: NDArray[np.float64],
+    left: NDArray[np.float64],
+    bucket_map: NDArray[np.float64],
+    first: NDArray[np.int32],
+    scale: Scale,
+    work: NDArray[np.uint8],
+    counts: NDArray[np.intp],
+    words: NDArray[np.uint64],
+) -> None: ...
+def tally_size(n_steps: int) -> int: ...
+def round_steps(
+    scale: Scale,
+    lo: float,
+    hi: float,
+    starts: NDArray[np.intp],
+    values: NDArray[np.float64],
+    step_weights: NDArray[np.float64],
+    words: NDArray[np.uint64],
+    n_items: int,
 ) -> int: ...

@@ -27,6 +27,7 @@ from staircase_fast._plan cimport Bucket, plan
 from staircase_fast._select cimport greater, lesser
 from staircase_fast._steps cimport Stairs, started_by
 
+
 def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  0 or 1
@@ -305,7 +306,7 @@ def finish_items(
     uint8_t[::1] known not None,              # work
     uint64_t[::1] words not None,             # work
 ):
-    """Steps, or, where the scale is not narrow, blocks without values; return how many, or -1: exact sums are needed."""
+    """Steps, or, where the scale is not narrow, blocks without values; return how many, or -1: in doubt."""
     cdef Stack stack
     cdef Py_ssize_t n = x.shape[0]
     cdef const double *weights = &w[0] if w.shape[0] else NULL

@@ -52,8 +52,8 @@ def _cuts(
 ) -> tuple[float, float, float]:
     """The constants that cut products, their rounding errors and weights in two, or zeros.
 
-    Numbers below 2**top that are multiples of 2**unit are cut at 2**(top - 43): 1024 of the upper parts sum to less
-    than 2**(top + 10), 53 bits; 1024 of the lower ones to less than 2**(top - 34), which is 53 bits if top - unit <= 87.
+    Numbers below 2**top that are multiples of 2**unit are cut at 2**(top - 43).  1024 of the upper parts sum to less
+    than 2**(top + 10), 53 bits; 1024 of the lower ones to less than 2**(top - 34), 53 bits where top - unit <= 87.
     """
     top = y_unit + y_bits + w_unit + w_bits
     # a product's last bit is 53 below its first, or is that of the exact product, whichever is higher
