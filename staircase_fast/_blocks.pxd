@@ -17,7 +17,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast._exact cimport Scale, add_rows, add_sums, exact_order, multiply_words, number
+from staircase_fast._exact cimport MAX_WORDS, Scale, add_rows, add_sums, exact_order, multiply_words, number
 from staircase_fast._rounded cimport rounded, rounded_mean, rounded_weight
 
 # What sums are held in while they can still be joined.
@@ -65,16 +65,24 @@ cdef inline bint narrow_reaches(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w
     return high_a > high_b or (high_a == high_b and low_a >= low_b)
 
 
-cdef inline void know(
-    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
+cdef inline void sum_rows(
+    Stack *stack, const number *y, const double *weights, uint64_t *sums, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
-    """Sum the rows [start, end) exactly, as the sums of `block`."""
+    """Sum the rows [start, end) exactly."""
     cdef Py_ssize_t i
     if stack.run != NULL:
         for i in range(start, end):
             stack.lost |= stack.run[i] >= 0
-    memset(words_of(stack, block), 0, stack.n_words * sizeof(uint64_t))
-    add_rows(stack.scale, words_of(stack, block), y, weights, start, end)
+    memset(sums, 0, stack.n_words * sizeof(uint64_t))
+    add_rows(stack.scale, sums, y, weights, start, end)
+
+
+cdef inline void know(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """Make the exact sums of the rows [start, end) those of `block`."""
+    sum_rows(stack, y, weights, words_of(stack, block), start, end)
+    stack.known[block] = True
 
 
 cdef inline bint exactly_reaches(
@@ -88,7 +96,6 @@ cdef inline bint exactly_reaches(
     else:
         if not stack.known[top]:
             know(stack, y, weights, top, top_start, start)
-            stack.known[top] = True
         if not known[0]:
             know(stack, y, weights, top + 1, start, end)
             known[0] = True
@@ -173,7 +180,9 @@ cdef inline void finish(
     cdef Py_ssize_t block, kept = 0, start, end
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
-    cdef double value
+    cdef uint64_t scratch[MAX_WORDS]
+    cdef uint64_t *sums = NULL
+    cdef double value, weight = 0.0
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
@@ -181,11 +190,15 @@ cdef inline void finish(
             value = narrow_mean(ss[block], ws[block])
         elif end - start == 1 and not stack.known[block]:
             value = <double>y[start] + 0.0               # -0.0 becomes 0.0
+            weight = 1.0 if weights == NULL else weights[start]
         else:
+            # sums that were not needed so far are not kept either: fresh memory is dear
+            sums = words_of(stack, block)
             if not stack.known[block]:
-                know(stack, y, weights, block, start, end)
-                stack.known[block] = True
-            value = rounded_mean(stack.scale, words_of(stack, block))
+                sums = scratch
+                sum_rows(stack, y, weights, sums, start, end)
+            value = rounded_mean(stack.scale, sums)
+            weight = rounded_weight(stack.scale, sums)
         value = min(max(value, lo), hi)
         if kept and value == stack.s[kept - 1]:
             if sum_t is int64_t:
@@ -193,26 +206,22 @@ cdef inline void finish(
             else:
                 if not stack.known[kept - 1]:
                     know(stack, y, weights, kept - 1, stack.starts[kept - 1], start)
-                    stack.known[kept - 1] = True
                 if not stack.known[block]:
                     know(stack, y, weights, block, start, end)
                 add_sums(stack.scale, words_of(stack, kept - 1), words_of(stack, block))
+                stack.w[kept - 1] = rounded_weight(stack.scale, words_of(stack, kept - 1))
             continue
-        if kept < block:
-            stack.starts[kept] = start
-            if sum_t is int64_t:
-                ws[kept] = ws[block]
-            else:
-                stack.known[kept] = stack.known[block]
-                if stack.known[block]:
-                    memcpy(words_of(stack, kept), words_of(stack, block), stack.n_words * sizeof(uint64_t))
+        if sum_t is int64_t:
+            ws[kept] = ws[block]
+        else:
+            stack.w[kept] = weight
+            stack.known[kept] = stack.known[block]
+            if kept < block and stack.known[block]:
+                memcpy(words_of(stack, kept), words_of(stack, block), stack.n_words * sizeof(uint64_t))
+        stack.starts[kept] = start
         stack.s[kept] = value
         kept += 1
     stack.n = kept
-    for block in range(kept):
-        if sum_t is int64_t:
+    if sum_t is int64_t:
+        for block in range(kept):
             stack.w[block] = <double>ws[block]
-        elif stack.known[block]:
-            stack.w[block] = rounded_weight(stack.scale, words_of(stack, block))
-        else:
-            stack.w[block] = 1.0 if weights == NULL else weights[stack.starts[block]]

@@ -123,3 +123,20 @@ def is_ascending(const number[::1] scores not None):
                 falls |= scores[i - 1] > scores[i]
             i = end
     return not falls
+
+
+def is_strictly_monotone(const number[::1] targets not None, bint decreasing):
+    """Whether each entry is above the one before, or below it."""
+    cdef Py_ssize_t i = 1, end, n = targets.shape[0]
+    cdef bint fails = False
+    with nogil:
+        while i < n and not fails:
+            end = min(n, i + CHUNK)
+            if decreasing:
+                for i in range(i, end):
+                    fails |= not targets[i - 1] > targets[i]
+            else:
+                for i in range(i, end):
+                    fails |= not targets[i - 1] < targets[i]
+            i = end
+    return not fails

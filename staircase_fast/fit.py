@@ -139,10 +139,11 @@ def isotonic_regression(
         targets, w = targets[present], w[present]
     scale = scale_of(extent, w_extent, n)
     starts, values, step_weights = ordered.merge(
-        targets, w, ordered.NO_TIES, scale, decreasing=not rising, bounds=(-np.inf, np.inf)
+        targets, w, ordered.NO_TIES, scale, decreasing=not rising, bounds=ordered.UNBOUNDED
     )
     if present is not None:
         # absent entries belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
-    return IsotonicResult(np.repeat(values, np.diff(starts)), step_weights, starts)
+    x = values if len(values) == n else np.repeat(values, np.diff(starts))
+    return IsotonicResult(x, step_weights, starts)

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _merge
+from staircase_fast import _merge, _scan
 from staircase_fast._validation import Column, Rows
 from staircase_fast.exact import Scale
 
 NO_TIES = np.empty(0, dtype=np.uint8)
+UNBOUNDED = (-np.inf, np.inf)
 _MANY_ROWS = 64
 
 
@@ -55,6 +56,10 @@ def merge(
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
     """Where each step starts, and the number of rows; the values; the weights."""
     n = len(targets)
+    exact = targets.dtype.kind == "f" or scale.greatest <= 2**53  # a float64 holds each target
+    if exact and not len(tied) and bounds == UNBOUNDED and _scan.is_strictly_monotone(targets, decreasing):
+        own_weights = weights.copy() if len(weights) else np.ones(n)
+        return np.arange(n + 1), targets.astype(np.float64) + 0.0, own_weights
     # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
     starts = np.empty(n + 1, dtype=np.intp)
     values, step_weights = np.empty(n), np.empty(n)
@@ -66,4 +71,9 @@ def merge(
         targets, weights, tied, scale, decreasing, *bounds, starts, values, step_weights, known, words, buckets
     )
     starts[n_steps] = n
-    return starts[: n_steps + 1].copy(), values[:n_steps].copy(), step_weights[:n_steps].copy()
+    return _trimmed(starts, n_steps + 1), _trimmed(values, n_steps), _trimmed(step_weights, n_steps)
+
+
+def _trimmed(column: Column, n: int) -> Column:
+    """The first n entries, without holding on to many more."""
+    return column[:n] if 2 * n > len(column) else column[:n].copy()
