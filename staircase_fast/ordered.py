@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _merge, _scan
-from staircase_fast._validation import Column, Rows
+from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import Scale
 
 NO_TIES = np.empty(0, dtype=np.uint8)
 UNBOUNDED = (-np.inf, np.inf)
 _MANY_ROWS = 64
-
-
-class Steps(NamedTuple):
-    """A staircase, as its fields are named there."""
-
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    counts: NDArray[np.int64]
 
 
 def in_score_order(rows: Rows) -> Rows:

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _survey, cells
-from staircase_fast._validation import Rows
+from staircase_fast._validation import Rows, Steps
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
-from staircase_fast.ordered import Steps, fit_sorted, in_score_order
+from staircase_fast.ordered import fit_sorted, in_score_order
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
@@ -21,7 +21,7 @@ def suits(rows: Rows, scale: Scale) -> bool:
     greatest = max(-targets.lowest, targets.highest)
     total = greatest * weights.highest * len(rows.scores) if scale.narrow else greatest
     exact = total <= 2**53 or (rows.targets.dtype.kind == "f" and not scale.narrow)
-    return len(rows.scores) >= FEW_ROWS and scale.tame and exact
+    return FEW_ROWS <= len(rows.scores) < 2**32 and scale.tame and exact  # labels are counted in half words
 
 
 def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
