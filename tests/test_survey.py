@@ -25,6 +25,7 @@ SCORES = {
     "two scores": np.where(U < 0.5, 0.25, 0.75),
     "all tied": np.full(N, 0.5),
     "all infinite": np.full(N, np.inf),
+    "all tied but one": np.append(0.1, np.full(N - 1, 0.5)),
     "half tied": np.where(U < 0.5, 0.3, U),
     "reversed": np.sort(U)[::-1].copy(),
     "one outlier": np.append(U[1:], 1e300),
