@@ -39,6 +39,7 @@ def collect(
 ) -> int: ...
 def sequence(
     kept: NDArray[np.float64],
+    n_kept: int,
     table: NDArray[np.float64],
     bucket_map: NDArray[np.float64],
     live: NDArray[np.uint64],

@@ -209,6 +209,7 @@ cdef inline double median(double a, double b, double c) noexcept nogil:
 
 def sequence(
     const double[:, ::1] kept not None,       # IN  Row
+    Py_ssize_t n_kept,
     const double[:, ::1] table not None,      # IN  Bucket
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] live not None,        # IN
@@ -229,7 +230,7 @@ def sequence(
     cdef Row *sorted_rows = <Row *>&ordered[0, 0]
     cdef const Bucket *buckets = <const Bucket *>&table[0, 0]
     cdef const uint64_t *bits = &live[0]
-    cdef Py_ssize_t n_buckets = table.shape[0], b, i, n = 0, start, n_runs = 0, n_kept = kept.shape[0]
+    cdef Py_ssize_t n_buckets = table.shape[0], b, i, n = 0, start, n_runs = 0
     cdef bint atomic = atoms.shape[0] > 0, weighted = w.shape[0] > 0, quiet = False
     with nogil:
         # a counting sort by bucket, then a sort within each; ends[b] moves from the start to the end of bucket b

@@ -48,7 +48,7 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     item_weights = np.empty(n_items if len(rows.weights) else 0)
     run, ends = np.empty(n_items, dtype=np.intp), np.empty(n_buckets + 1, dtype=np.intp)
     n_items = _survey.sequence(
-        kept[:n_kept], table, bucket_map, bits.view(np.uint64), atoms, atom_runs, decreasing,
+        kept, n_kept, table, bucket_map, bits.view(np.uint64), atoms, atom_runs, decreasing,
         np.empty((max(n_kept, 1), 3)), ends, runs, x, y, item_weights, run,
     )  # fmt: skip
 

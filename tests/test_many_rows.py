@@ -28,6 +28,13 @@ def outlier(rng):
     return scores
 
 
+def nearly_all_tied(rng):
+    scores = np.full(ROWS, 0.5)
+    scores[rng.integers(0, ROWS, 20)] = rng.random(20)
+    scores[[0, -1]] = 2, -1
+    return scores
+
+
 SCORES = {
     "uniform": lambda rng: rng.random(ROWS),
     "float32": lambda rng: rng.random(ROWS, dtype=np.float32),
@@ -36,6 +43,7 @@ SCORES = {
     "clustered": clustered,
     "rounded to 3 digits": lambda rng: rng.random(ROWS).round(3),
     "two scores": lambda rng: rng.integers(0, 2, ROWS),
+    "nearly all tied": nearly_all_tied,
     "all tied": lambda rng: np.full(ROWS, 0.3),
     "sorted": lambda rng: np.sort(rng.normal(size=ROWS)),
     "sorted, with ties": lambda rng: np.sort(rng.integers(0, ROWS // 2, ROWS)),
