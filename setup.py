@@ -65,6 +65,7 @@ UNIX_COMPILE = {
         "-O0",
         *UNIX_MATH,
         "--coverage",
+        "-fprofile-update=atomic",  # some tests fit in threads
         "-fkeep-inline-functions",
         "-ffunction-sections",
     ],
