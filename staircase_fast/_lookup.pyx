@@ -8,17 +8,17 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
-from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floating
+from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
 from staircase_fast._steps cimport Stairs, started, started_by
 
 
 def locate(
-    const floating[::1] scores not None, const double[:, ::1] bucket_map not None, Py_ssize_t[::1] out not None
+    const floating[::1] scores not None, const double[:, ::1] bucket_map not None, int32_t[::1] out not None
 ):
     """out[i] = the bucket of scores[i]."""
     with nogil:
         if scores.shape[0]:
-            find_buckets(<const Cell *>&bucket_map[0, 0], &scores[0], scores.shape[0], &out[0])
+            find_buckets(map_of(bucket_map), &scores[0], scores.shape[0], &out[0])
 
 
 def index_steps(
@@ -27,7 +27,7 @@ def index_steps(
     int32_t[::1] first not None,                  # OUT one more than there are buckets
 ):
     """first[b] = how many steps start in a bucket before b."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
+    cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t step, b = 0, bucket
     with nogil:
         for step in range(left.shape[0]):
@@ -54,19 +54,20 @@ def evaluate(
 ):
     """out[i] = the staircase at queries[i]."""
     cdef Stairs stairs = Stairs(
-        left.shape[0], &left[0], &right[0], &values[0], below, above, linear, NULL, NULL
+        left.shape[0], &left[0], &right[0], &values[0], below, above, linear, NULL
     )
     cdef Py_ssize_t i, start, size
-    cdef Py_ssize_t buckets[BATCH]
+    cdef int32_t buckets[BATCH]
+    cdef Map cells
     if bucket_map.shape[0]:
-        stairs.cells = <const Cell *>&bucket_map[0, 0]
+        cells = map_of(bucket_map)
         stairs.first = &first[0]
     with nogil:
-        if stairs.cells != NULL:
+        if stairs.first != NULL:
             start = 0
             while start < queries.shape[0]:
                 size = min(BATCH, queries.shape[0] - start)
-                find_buckets(stairs.cells, &queries[start], size, buckets)
+                find_buckets(cells, &queries[start], size, buckets)
                 for i in range(start, start + size):
                     out[i] = value_at(&stairs, started_by(&stairs, buckets[i - start], queries[i]), queries[i])
                 start += size

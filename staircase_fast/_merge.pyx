@@ -8,8 +8,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t
 from staircase_fast._exact cimport number
-from staircase_fast._plan cimport Bucket, plan
+from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater, lesser
+from staircase_fast._summary cimport Bucket
 
 cdef enum:
     BUCKET_ROWS = 16
@@ -40,11 +41,8 @@ def merge(
     stack.scale = scale._asdict()
     stack.decreasing = decreasing
     stack.doubt = doubt_of(stack.scale)
-    stack.rows_per_weight = 0.0
     stack.n_words = stack.scale.s_words + stack.scale.w_words
     stack.n = 0
-    stack.run = NULL
-    stack.lost = False
     stack.starts = &starts[0]
     stack.s = &values[0]
     stack.w = &step_weights[0]
@@ -97,8 +95,8 @@ cdef inline void push_all(
     if work == NULL or not stack.scale.tame:
         push_rows(stack, y, weights, tied, kind, 0, n)
         return
-    n_buckets = summarise(y, weights, tied, n, stack.decreasing, buckets, begins)
-    plan(buckets, n_buckets, n, stack.scale.greatest, stack.starts, stack.s, stack.w, live)
+    n_buckets = summarise(y, weights, tied, n, buckets, begins)
+    plan(<const Bucket *>buckets, n_buckets, stack.decreasing, n, stack.scale.greatest, stack.starts, stack.s, stack.w, live)
     b = 0
     while b < n_buckets:
         if live[b]:
@@ -112,12 +110,11 @@ cdef inline void push_all(
                 s += buckets[b].s
                 w += buckets[b].w
                 b += 1
-            push(stack, y, weights, begins[start], begins[b], <sum_t>(-s if stack.decreasing else s), <sum_t>w, False)
+            push(stack, y, weights, begins[start], begins[b], <sum_t>s, <sum_t>w, False)
 
 
 cdef inline Py_ssize_t summarise(
-    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, bint decreasing, Bucket *buckets,
-    Py_ssize_t *begins
+    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, Bucket *buckets, Py_ssize_t *begins
 ) noexcept nogil:
     """Sums and extremes of buckets of consecutive rows; a bucket does not end within a tie."""
     cdef Py_ssize_t i = 0, n_buckets = 0, start, end
@@ -146,10 +143,7 @@ cdef inline Py_ssize_t summarise(
                 lo = lesser(value, lo)
                 hi = greater(value, hi)
         i = end
-        if decreasing:
-            buckets[n_buckets] = Bucket(-s, w, -hi, -lo)
-        else:
-            buckets[n_buckets] = Bucket(s, w, lo, hi)
+        buckets[n_buckets] = Bucket(s, w, lo, hi)
         begins[n_buckets] = start
         n_buckets += 1
         begins[n_buckets] = end

@@ -16,16 +16,14 @@
 
 from libc.stdint cimport uint8_t
 
-ctypedef struct Bucket:
-    double s
-    double w
-    double lo
-    double hi
+from staircase_fast._select cimport lesser
+from staircase_fast._summary cimport Bucket, bucket_at, rounding_of, summary_t
 
 
 cdef inline void plan(
-    const Bucket *buckets,        # IN
+    const summary_t *table,       # IN
     Py_ssize_t n,
+    bint decreasing,
     Py_ssize_t n_rows,
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
@@ -35,10 +33,12 @@ cdef inline void plan(
 ) noexcept nogil:
     """Mark live buckets."""
     cdef Py_ssize_t b, top = -1, start, block, stop
-    cdef double s_b, w_b, size, margin
+    cdef double s_b, w_b, slope, margin, lost
+    cdef Bucket bucket
     for b in range(n):
-        s_b = buckets[b].s
-        w_b = buckets[b].w
+        bucket = bucket_at(table, b, decreasing)
+        s_b = bucket.s
+        w_b = bucket.w
         start = b
         while top >= 0 and s[top] * w_b >= s_b * w[top]:
             s_b += s[top]
@@ -51,26 +51,30 @@ cdef inline void plan(
         w[top] = w_b
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
-        # every sum has at most n_rows roundings, each at most 2**-53 of a number below 2 * size; eightfold, to be safe
-        size = greatest * w[block]
-        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * size
-        mark(buckets, starts[block], stop, s[block] / w[block], margin, live)
+        slope = s[block] / w[block]
+        # every sum has at most n_rows roundings, each at most 2**-53 of a number below twice `greatest` times the
+        # weight; eightfold, to be safe
+        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * (greatest * w[block])
+        # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
+        lost = 0.0
+        for b in range(starts[block], stop):
+            lost += rounding_of(table, b, slope, greatest * 1e-6)
+        mark(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
 
 
 cdef inline void mark(
-    const Bucket *buckets, Py_ssize_t start, Py_ssize_t stop, double slope, double margin, uint8_t *live
+    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin, uint8_t *live
 ) noexcept nogil:
     """Live buckets among [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b
-    cdef double gap = 0.0, lowest, after, s, w, lo, hi
+    cdef double gap = -margin, after      # how far above the chord, less the margin
+    cdef bint quiet, cornered
+    cdef Bucket bucket
     for b in range(start, stop):
-        s = buckets[b].s
-        w = buckets[b].w
-        lo = buckets[b].lo
-        hi = buckets[b].hi
-        after = gap + (s - slope * w)
-        lowest = min(gap, after)
-        if lo < slope < hi:
-            lowest = min(lowest, gap - (slope - lo) * ((w * hi - s) / (hi - lo)))
-        live[b] = not lowest > margin
+        bucket = bucket_at(table, b, decreasing)
+        after = gap + (bucket.s - slope * bucket.w)
+        quiet = lesser(gap, after) > 0.0
+        # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
+        cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
+        live[b] = not quiet or (cornered and bucket.lo < slope < bucket.hi)
         gap = after

@@ -4,8 +4,6 @@
 
 from libc.stdint cimport int32_t
 
-from staircase_fast._cells cimport Cell
-
 ctypedef struct Stairs:
     Py_ssize_t n
     const double *left
@@ -14,8 +12,7 @@ ctypedef struct Stairs:
     double below              # what a query below left[0] gets
     double above              # what a query above right[n - 1] gets
     bint linear
-    const Cell *cells         # the index, or NULL
-    const int32_t *first      # steps that start in buckets before each
+    const int32_t *first      # the index: steps that start in buckets before each; or NULL
 
 
 cdef inline Py_ssize_t started_by(const Stairs *stairs, Py_ssize_t bucket, double query) noexcept nogil:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _survey, cells
+from staircase_fast import _finish, _lookup, _survey, cells
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
@@ -13,15 +15,22 @@ from staircase_fast.ordered import fit_sorted, in_score_order
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
+_EMPTY = np.array([(0, 0, 0, 0x80007FFF)], dtype="u4,u4,u4,u4").view(np.uint32)  # a Summary of no rows
+
+
+class Runs(NamedTuple):
+    """Rows that are not looked at one by one (`_survey.pyx`)."""
+
+    rows: NDArray[np.int64]
+    words: NDArray[np.uint64]
 
 
 def suits(rows: Rows, scale: Scale) -> bool:
-    """Whether these rows are many enough, and such that a double holds each target and, if integers, each sum."""
-    targets, weights = rows.targets_extent, rows.weights_extent
-    greatest = max(-targets.lowest, targets.highest)
-    total = greatest * weights.highest * len(rows.scores) if scale.narrow else greatest
-    exact = total <= 2**53 or (rows.targets.dtype.kind == "f" and not scale.narrow)
-    return FEW_ROWS <= len(rows.scores) < 2**32 and scale.tame and exact  # labels are counted in half words
+    """Whether these rows are many enough, and such that float32 holds their sums, and a double each target."""
+    weights = rows.weights_extent
+    moderate = (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
+    exact = rows.targets.dtype.kind == "f" or scale.greatest <= 2**53
+    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
 
 
 def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
@@ -30,92 +39,88 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     columns = rows.scores, rows.targets, rows.weights
     sample = cells.sorted_sample(rows.scores)
     bucket_map = cells.make_map(sample, n // _ROWS_PER_BUCKET)
-    n_buckets = cells.n_buckets(bucket_map)
 
-    table = survey(rows, bucket_map, n_buckets)
-    live = plan(table, n, scale.greatest, decreasing=decreasing)
-    n_live = int(np.count_nonzero(live))
-    bits = np.zeros(-(-n_buckets // 64) * 8, dtype=np.uint8)
-    bits[: -(-n_buckets // 8)] = np.packbits(live, bitorder="little")
+    table = survey(rows, bucket_map)
+    live, n_rows_live = plan(table, n, scale.greatest, decreasing=decreasing)
+    if n_rows_live > n // 2:
+        return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
+    directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
+    n_live = _survey.index_live(live, directory)
+    atoms, atom_runs = find_atoms(sample, bucket_map, live, n_live)
 
-    atoms, atom_runs = find_atoms(sample, bucket_map, live, first_run=n_live + 1)
-    runs = np.zeros((n_live + 1 + np.count_nonzero(atom_runs >= 0), 2))
-    kept = np.empty((n + 1, 3))
-    n_kept = _survey.collect(*columns, bucket_map, bits.view(np.uint64), atoms, atom_runs, kept, runs)
+    n_runs = n_live + 1 + np.count_nonzero(atom_runs >= 0)
+    runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
+    if table.ndim == 1:
+        _survey.sum_quiet_labels(table, directory, *runs)
+    kept = np.empty(n_rows_live + 1, dtype=np.uint32)
+    work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
+    n_kept = _survey.collect(
+        *columns, 0, bucket_map, directory, atoms, atom_runs, scale, table.ndim > 1, kept, *runs, work
+    )
 
-    n_items = n_kept + len(runs)
+    n_items = n_kept + n_runs
     x, y = np.empty(n_items), np.empty(n_items)
-    item_weights = np.empty(n_items if len(rows.weights) else 0)
-    run, ends = np.empty(n_items, dtype=np.intp), np.empty(n_buckets + 1, dtype=np.intp)
-    n_items = _survey.sequence(
-        kept, n_kept, table, bucket_map, bits.view(np.uint64), atoms, atom_runs, decreasing,
-        np.empty((max(n_kept, 1), 3)), ends, runs, x, y, item_weights, run,
+    w, run = np.empty(n_items if len(rows.weights) else 0), np.empty(n_items, dtype=np.intp)
+    n_items = _finish.sequence(
+        *columns, kept[:n_kept], bucket_map, directory, atoms, atom_runs, runs.rows,
+        np.empty((n_kept + 1, 3)), np.empty(n_live + 1, dtype=np.intp), x, y, w, run,
     )  # fmt: skip
-
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
-    n_words = scale.s_words + scale.w_words
-    words = np.empty(0 if scale.narrow else (n_items + 1) * n_words, dtype=np.uint64)
-    n_steps = _survey.finish_items(
-        x[:n_items], y, item_weights, run, runs, scale, decreasing, rows.weights_extent.least, *bounds,
+    words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)
+    n_steps = _finish.merge_items(
+        x[:n_items], y, w, run, runs.words, scale, decreasing, *bounds,
         starts, values, weights, np.empty(n_items, dtype=np.uint8), words,
     )  # fmt: skip
-    if n_steps < 0:  # a tie, or nearly one, between large blocks of rounded sums
-        return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    left = x[starts[:n_steps]]
-    if scale.narrow and not len(rows.weights):
-        counts = weights[:n_steps].astype(np.int64)
-    else:
-        index = cells.make_index(left)
-        counts = np.zeros(n_steps, dtype=np.intp)
-        sums = np.zeros((0 if scale.narrow else n_steps, n_words), dtype=np.uint64)
-        work = np.zeros(_survey.tally_size(n_steps), dtype=np.uint8)
-        _survey.tally(*columns, left, *index, scale, work, counts, sums)
-        if not scale.narrow:
-            begins = starts[:n_steps].copy()
-            n_steps = _survey.round_steps(scale, *bounds, starts, values, weights, sums, n_items)
-            counts = np.add.reduceat(counts, np.searchsorted(begins, starts[:n_steps]))
     starts[n_steps] = n_items
-    starts = starts[: n_steps + 1]
+    starts, run = starts[: n_steps + 1], run[:n_items]
+    counts = np.add.reduceat(np.where(run >= 0, runs.rows[run], 1), starts[:-1])
     return Steps(x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), counts)
 
 
-def survey(rows: Rows, bucket_map: Map, n_buckets: int) -> NDArray[np.float64]:
-    """Sums and extremes of each bucket."""
+def survey(rows: Rows, bucket_map: Map) -> NDArray[np.unsignedinteger]:
+    """The summary of each bucket."""
+    n_buckets = cells.n_buckets(bucket_map)
     targets = rows.targets_extent
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
-        words = np.zeros(n_buckets, dtype=np.uint64)
-        _survey.survey_labels(rows.scores, rows.targets, bucket_map, words)
-        table = np.empty((n_buckets, 4))
-        _survey.unpack_labels(words, table)
-    else:
-        table = np.zeros((n_buckets, 4))
-        table[:, 2] = np.inf
-        table[:, 3] = -np.inf
-        _survey.survey(rows.scores, rows.targets, rows.weights, bucket_map, table)
+        table = np.zeros(n_buckets, dtype=np.uint16)
+        _survey.survey_labels(rows.scores, rows.targets, bucket_map, table)
+        # the more buckets, the faster, if they are small; one that overflows loses 256 rows
+        if int(table.view(np.uint8)[::2].sum(dtype=np.int64)) != len(rows.scores):
+            table = np.zeros(n_buckets, dtype=np.uint64)
+            _survey.survey_labels(rows.scores, rows.targets, bucket_map, table)
+        return table
+    some = rows.targets[:: max(1, len(rows.targets) // 1024)]
+    table = np.tile(_EMPTY, (n_buckets, 1))
+    _survey.survey(*rows[:3], float(np.median(some)), bucket_map, table)
     return table
 
 
-def plan(table: NDArray[np.float64], n_rows: int, greatest: float, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets can hold the end of a step."""
+def plan(
+    table: NDArray[np.unsignedinteger], n_rows: int, greatest: float, *, decreasing: bool
+) -> tuple[NDArray[np.uint8], int]:
+    """Which buckets can hold the end of a step, and how many rows are in those."""
     n = len(table)
-    live, starts = np.empty(n, dtype=np.uint8), np.empty(n, dtype=np.intp)
-    _survey.plan_buckets(table, decreasing, n_rows, greatest, starts, np.empty(n), np.empty(n), live)
-    return live
+    live = np.empty(n, dtype=np.uint8)
+    work = np.empty(n, dtype=np.intp), np.empty(n), np.empty(n)
+    if table.ndim == 1:
+        return live, _survey.plan_labels(table, decreasing, n_rows, *work, live)
+    return live, _survey.plan_summaries(table, decreasing, n_rows, greatest, *work, live)
 
 
 def find_atoms(
-    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], *, first_run: int
+    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """In each live bucket the score that repeats most in the sample, and a run in which to sum its rows."""
     edges = np.flatnonzero(np.concatenate([[True], sample[1:] != sample[:-1]])) if len(sample) else np.empty(0, np.intp)
     repeats = np.diff(edges, append=len(sample))
     scores, repeats = sample[edges[repeats > 1]], repeats[repeats > 1]
-    bucket = np.empty(len(scores), dtype=np.intp)
+    bucket = np.empty(len(scores), dtype=np.int32)
     _lookup.locate(scores, bucket_map, bucket)
     by_repeats = np.argsort(repeats, kind="stable")[live[bucket][np.argsort(repeats, kind="stable")] == 1]
     if not len(by_repeats):
         return np.empty(0), np.empty(0, dtype=np.int32)
     atoms = np.full(len(live), np.nan)
     atoms[bucket[by_repeats]] = scores[by_repeats]  # the last one written repeats most
+    atoms = atoms[live == 1]
     found = ~np.isnan(atoms)
-    return atoms, np.where(found, first_run - 1 + np.cumsum(found), -1).astype(np.int32)
+    return atoms, np.where(found, n_live + np.cumsum(found), -1).astype(np.int32)
