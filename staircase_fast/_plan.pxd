@@ -20,6 +20,10 @@ from staircase_fast._select cimport lesser
 from staircase_fast._summary cimport Bucket, bucket_at, rounding_of, summary_t
 
 
+cdef enum:
+    GROUP = 2
+
+
 cdef inline void plan(
     const summary_t *table,       # IN
     Py_ssize_t n,
@@ -35,11 +39,16 @@ cdef inline void plan(
     cdef Py_ssize_t b, top = -1, start, block, stop
     cdef double s_b, w_b, slope, margin, lost
     cdef Bucket bucket
-    for b in range(n):
-        bucket = bucket_at(table, b, decreasing)
-        s_b = bucket.s
-        w_b = bucket.w
+    b = 0
+    while b < n:
         start = b
+        s_b = 0.0
+        w_b = 0.0
+        for b in range(start, min(n, start + GROUP)):
+            bucket = bucket_at(table, b, decreasing)
+            s_b += bucket.s
+            w_b += bucket.w
+        b += 1
         while top >= 0 and s[top] * w_b >= s_b * w[top]:
             s_b += s[top]
             w_b += w[top]
@@ -76,5 +85,5 @@ cdef inline void mark(
         quiet = lesser(gap, after) > 0.0
         # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
         cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
-        live[b] = not quiet or (cornered and bucket.lo < slope < bucket.hi)
+        live[b] = bucket.w > 0.0 and (not quiet or (cornered and bucket.lo < slope < bucket.hi))
         gap = after

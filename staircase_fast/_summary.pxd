@@ -13,12 +13,12 @@
 # Subtracting a centre from all targets changes slopes by a constant and nothing else; near the bulk of the targets, it
 # leaves the bits to what matters.
 
-from libc.stdint cimport int16_t, int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 # Rows in the lower half, ones in the upper.
 ctypedef fused ones_t:
-    uint16_t
+    uint32_t
     uint64_t
 
 ctypedef struct Summary:
@@ -35,7 +35,7 @@ ctypedef struct Bucket:
     double hi
 
 ctypedef fused summary_t:
-    uint16_t
+    uint32_t
     uint64_t
     Summary
     Bucket
@@ -57,7 +57,7 @@ cdef inline float value_of(int32_t key) noexcept nogil:
 
 
 cdef inline uint64_t rows_of(ones_t word) noexcept nogil:
-    return <uint8_t>word if ones_t is uint16_t else <uint32_t>word
+    return <uint16_t>word if ones_t is uint32_t else <uint32_t>word
 
 
 cdef inline uint64_t ones_of(ones_t word) noexcept nogil:

@@ -18,9 +18,10 @@ Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targ
 """
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
-from staircase_fast._cells cimport BATCH, Map, find_buckets, floating, map_of
-from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, number, pend, pend_weighted
+from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
+from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_pending, add_sample, add_sums, cut_rows, flush, number
 from staircase_fast._live cimport is_live, live_before
 from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater_key, lesser_key, prefetch
@@ -37,6 +38,7 @@ def survey_labels(
     cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t i, start = 0, size
     cdef int32_t buckets[BATCH]
+    cdef const number *ones = &labels[0]
     cdef ones_t *words = &table[0]
     cdef int half = 4 * sizeof(ones_t)
     with nogil:
@@ -44,7 +46,7 @@ def survey_labels(
             size = min(BATCH, scores.shape[0] - start)
             find_buckets(cells, &scores[start], size, buckets)
             for i in range(size):
-                words[buckets[i]] += 1 + (<ones_t><uint32_t>labels[start + i] << half)
+                words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
             start += size
 
 
@@ -64,6 +66,8 @@ def survey(
     cdef int32_t keys[BATCH]
     cdef float products[BATCH]
     cdef float masses[BATCH]
+    cdef const number *y = &targets[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef double off
     with nogil:
         for i in range(BATCH):
@@ -73,15 +77,15 @@ def survey(
             find_buckets(cells, &scores[start], size, buckets)
             for i in range(size):
                 prefetch(summaries + buckets[i])
-            if weights.shape[0]:
+            if w != NULL:
                 for i in range(size):
-                    off = <double>targets[start + i] - centre
+                    off = <double>y[start + i] - centre
                     keys[i] = key_of(<float>off)
-                    products[i] = <float>(off * weights[start + i])
-                    masses[i] = <float>weights[start + i]
+                    products[i] = <float>(off * w[start + i])
+                    masses[i] = <float>w[start + i]
             else:
                 for i in range(size):
-                    products[i] = <float>(<double>targets[start + i] - centre)
+                    products[i] = <float>(<double>y[start + i] - centre)
                     keys[i] = key_of(products[i])
             for i in range(size):
                 one = summaries + buckets[i]
@@ -119,14 +123,8 @@ def plan_labels(
     double[::1] w not None,                   # work
     uint8_t[::1] live not None,               # OUT
 ):
-    """Fill `live`; return how many rows are in live buckets."""
-    cdef Py_ssize_t b
-    cdef uint64_t alive = 0
     with nogil:
         plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0])
-        for b in range(table.shape[0]):
-            alive += rows_of(table[b]) if live[b] else 0
-    return alive
 
 
 def plan_summaries(
@@ -139,15 +137,9 @@ def plan_summaries(
     double[::1] w not None,                   # work
     uint8_t[::1] live not None,               # OUT
 ):
-    """Fill `live`; return how many rows are in live buckets."""
     cdef const Summary *summaries = <const Summary *>&table[0, 0]
-    cdef Py_ssize_t b
-    cdef uint64_t alive = 0
     with nogil:
         plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
-        for b in range(table.shape[0]):
-            alive += summaries[b].rows if live[b] else 0
-    return alive
 
 
 def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):
@@ -164,22 +156,36 @@ def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not Non
     return n_live
 
 
-def sum_quiet_labels(
+def sum_labels(
+    const floating[::1] scores not None,      # IN
+    const number[::1] labels not None,        # IN
+    const double[:, ::1] bucket_map not None,  # IN
     const ones_t[::1] table not None,         # IN
     const uint64_t[::1] directory not None,   # IN
+    const int32_t[::1] atom_runs not None,    # IN
+    const uint32_t[::1] kept not None,        # IN
     int64_t[::1] rows not None,               # OUT added
     uint64_t[:, ::1] words not None,          # OUT added
 ):
-    """What `collect` would find of labels in quiet buckets; the table has it."""
-    cdef Py_ssize_t b, q = 0
+    """The sums of all runs of labels: the table has those of whole buckets; of an atom's, what was kept is taken off."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t b, i, run, q = 0
     with nogil:
         for b in range(table.shape[0]):
+            run = q
             if is_live(&directory[0], b):
+                run = atom_runs[q] if atom_runs.shape[0] else -1
                 q += 1
-                continue
-            rows[q] += rows_of(table[b])
-            words[q, 0] += ones_of(table[b])
-            words[q, 1] += rows_of(table[b])
+            if run >= 0:
+                rows[run] += rows_of(table[b])
+                words[run, 0] += ones_of(table[b])
+                words[run, 1] += rows_of(table[b])
+        for i in range(kept.shape[0] if atom_runs.shape[0] else 0):
+            run = atom_runs[live_before(&directory[0], bucket_of(cells, scores[kept[i]]))]
+            if run >= 0:
+                rows[run] -= 1
+                words[run, 0] -= <uint64_t>labels[kept[i]]
+                words[run, 1] -= 1
 
 
 def collect(
@@ -189,10 +195,10 @@ def collect(
     Py_ssize_t first,                         # IN  number of the first of these rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
-    const double[::1] atoms not None,         # IN  a frequent score of each live bucket, or NaN; empty: there are none
+    const double[::1] atoms not None,         # IN  a frequent score of each live bucket, or NaN, and a NaN; empty: there are none
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
     object scale not None,                    # IN  exact.Scale
-    bint summed,                              # IN  whether to sum quiet rows
+    bint summed,                              # IN  whether to sum what is not kept
     uint32_t[::1] kept not None,              # OUT room for one more than there can be
     int64_t[::1] rows not None,               # OUT rows of each run, added
     uint64_t[:, ::1] words not None,          # OUT exact sums of each run, added
@@ -202,55 +208,130 @@ def collect(
     cdef Map cells = map_of(bucket_map)
     cdef Scale exact = scale._asdict()
     cdef const uint64_t *live = &directory[0]
-    cdef Pending *pending = <Pending *>&work[0]
+    cdef const floating *x = &scores[0]
+    cdef const number *y = &targets[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef uint32_t *out = &kept[0]
-    cdef Py_ssize_t i, b, q, start = 0, size, n_kept = 0
+    cdef Py_ssize_t start = 0, size, n_kept = 0, n_runs = rows.shape[0]
     cdef int32_t buckets[BATCH]
-    cdef bint atomic = atoms.shape[0] > 0, alive
+    cdef int32_t runs[BATCH]
+    cdef Sums sums = Sums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0])
     with nogil:
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
-            find_buckets(cells, &scores[start], size, buckets)
-            if not summed and not atomic:
-                for i in range(size):
-                    # every row is written, and overwritten unless it is alive: a branch would often be mispredicted
-                    out[n_kept] = <uint32_t>(first + start + i)
-                    n_kept += is_live(live, buckets[i])
+            find_buckets(cells, x + start, size, buckets)
+            if atoms.shape[0]:
+                n_kept = keep_but_atoms(
+                    live, x + start, &atoms[0], &atom_runs[0], first + start, size, buckets, n_runs, out, n_kept, runs
+                )
+            elif summed:
+                n_kept = keep_or_sum(live, first + start, size, buckets, n_runs, out, n_kept, runs)
             else:
-                for i in range(start, start + size):
-                    b = buckets[i - start]
-                    alive = is_live(live, b)
-                    if not (alive or summed):
-                        continue
-                    q = live_before(live, b)
-                    if alive:
-                        if not (atomic and scores[i] == atoms[q]):
-                            out[n_kept] = <uint32_t>(first + i)
-                            n_kept += 1
-                            continue
-                        q = atom_runs[q]
-                    if exact.cut == 0:
-                        add_sample(exact, &words[q, 0], targets[i], weights[i] if weights.shape[0] else 1.0)
-                        rows[q] += 1
-                        continue
-                    if weights.shape[0]:
-                        pend_weighted(exact, &pending[q], <double>targets[i], weights[i])
-                    else:
-                        pend(exact, &pending[q], <double>targets[i])
-                    if pending[q].rows == CUT_ROWS:
-                        rows[q] += CUT_ROWS
-                        flush(exact, &pending[q], &words[q, 0], weights.shape[0] > 0)
+                n_kept = keep(live, first + start, size, buckets, out, n_kept)
+            if summed:
+                add_batch(&sums, y + start, w + start if w != NULL else NULL, size, runs)
             start += size
-        for q in range(rows.shape[0]):
-            if pending[q].rows:
-                rows[q] += pending[q].rows
-                flush(exact, &pending[q], &words[q, 0], weights.shape[0] > 0)
+        flush_all(&sums, w != NULL)
     return n_kept
+
+
+# Every row is written to `out`, and overwritten unless it is to be kept: a branch would often be mispredicted.
+
+cdef inline Py_ssize_t keep(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, uint32_t *out, Py_ssize_t n_kept
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += is_live(live, buckets[i])
+    return n_kept
+
+
+cdef inline Py_ssize_t keep_or_sum(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, Py_ssize_t nowhere, uint32_t *out,
+    Py_ssize_t n_kept, int32_t *runs
+) noexcept nogil:
+    """Which run each row belongs to; `nowhere` if it is kept."""
+    cdef Py_ssize_t i
+    cdef bint alive
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += alive
+        runs[i] = <int32_t>(nowhere if alive else live_before(live, buckets[i]))
+    return n_kept
+
+
+cdef inline Py_ssize_t keep_but_atoms(
+    const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t first,
+    Py_ssize_t n, const int32_t *buckets, Py_ssize_t nowhere, uint32_t *out, Py_ssize_t n_kept, int32_t *runs
+) noexcept nogil:
+    """As above; an atom is summed as well.  (There is an atom more than live buckets, so that atoms[q] is there.)"""
+    cdef Py_ssize_t i, q, run
+    cdef bint alive, atom
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        q = live_before(live, buckets[i])
+        atom = alive & (x[i] == atoms[q])
+        run = atom_runs[q] if atom else q
+        alive &= not atom
+        runs[i] = <int32_t>(nowhere if alive else run)
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += alive
+    return n_kept
+
+
+ctypedef struct Sums:
+    Scale scale
+    Py_ssize_t n              # runs, and one more that nobody asks for
+    int64_t *rows
+    uint64_t *words
+    Pending *pending
+
+
+cdef inline void add_batch(
+    Sums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
+) noexcept nogil:
+    """Add each row to the sums of its run."""
+    cdef Pending parts[BATCH]
+    cdef Pending *one
+    cdef Py_ssize_t i
+    if sums.scale.cut == 0:
+        for i in range(n):
+            if runs[i] < sums.n:
+                sums.rows[runs[i]] += 1
+                add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
+        return
+    cut_rows(sums.scale, y, w, n, parts)
+    for i in range(n):
+        one = sums.pending + runs[i]
+        add_pending(one, &parts[i], w != NULL)
+        if one.rows == CUT_ROWS:
+            flush_run(sums, runs[i], w != NULL)
+
+
+cdef inline uint64_t *words_at(Sums *sums, Py_ssize_t q) noexcept nogil:
+    return sums.words + q * (sums.scale.s_words + sums.scale.w_words)
+
+
+cdef void flush_run(Sums *sums, Py_ssize_t q, bint weighted) noexcept nogil:
+    if q == sums.n:
+        memset(sums.pending + q, 0, sizeof(Pending))
+        return
+    sums.rows[q] += sums.pending[q].rows
+    flush(sums.scale, sums.pending + q, words_at(sums, q), weighted)
+
+
+cdef inline void flush_all(Sums *sums, bint weighted) noexcept nogil:
+    cdef Py_ssize_t q
+    for q in range(sums.n):
+        if sums.pending[q].rows:
+            flush_run(sums, q, weighted)
 
 
 def collect_size(Py_ssize_t n_runs):
     """Bytes that `collect` wants for its work."""
-    return n_runs * sizeof(Pending)
+    return (n_runs + 1) * sizeof(Pending)
 
 
 def add_runs(

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from staircase_fast import _lookup
 
-_CELLS = 512
+_CELLS, _MANY_CELLS = 512, 8192
 _EVEN = 2.0  # buckets this many times as full as they should be are no reason for a second level
+_CROWD = 16  # scores of the sample in one bucket, where there should be few
+_FEW = 8  # scores of the sample that do not tell where in a cell the others are
 _FEW_PARTS, _EVEN_PARTS = 16, 16
 _LARGEST = np.finfo(np.float64).max
 
@@ -25,8 +27,31 @@ def sorted_sample(scores: NDArray[Any]) -> NDArray[np.float64]:
     return np.sort(sample[np.isfinite(sample)])
 
 
+def firsts(ascending: NDArray[Any]) -> NDArray[np.intp]:
+    """Where each distinct entry of a sorted column is first."""
+    new = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return np.flatnonzero(new)
+
+
 def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
     """A map to about `wanted` buckets that the sorted sample fills evenly."""
+    bucket_map = _map(sample, wanted, _CELLS)
+    if _crowded(sample, bucket_map) > 0.1:
+        bucket_map = _map(sample, wanted, _MANY_CELLS)  # slower to look up
+    return bucket_map
+
+
+def _crowded(sample: NDArray[np.float64], bucket_map: Map) -> float:
+    """The share of the sample that is in a bucket with many other scores of it."""
+    scores = sample[firsts(sample)]
+    bucket = np.empty(len(scores), dtype=np.int32)
+    _lookup.locate(scores, bucket_map, bucket)
+    crowd = np.diff(firsts(bucket), append=len(bucket))
+    return crowd[crowd > _CROWD * max(1.0, len(scores) / n_buckets(bucket_map))].sum() / max(1, len(sample))
+
+
+def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     m = len(sample)
     if m == 0 or sample[0] == sample[-1]:
         return np.array([[1.0, 0.0, 0.0, 0.0]])
@@ -34,17 +59,20 @@ def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
     low, high = sample[m // 1000], sample[m - 1 - m // 1000]
     if low == high:
         low, high = sample[0], sample[-1]
-    whole = _cells(low, high, 0.0, np.float64(_CELLS))
+    whole = _cells(low, high, 0.0, np.float64(n_cells))
     cell = np.empty(m, dtype=np.int32)
     _lookup.locate(sample, whole, cell)
-    edges = np.searchsorted(cell, np.arange(_CELLS + 1))
-    if np.diff(edges).max() <= _EVEN * m / _CELLS:  # so nothing lies far outside, or the end cells would be full
-        return _cells(sample[0], sample[-1], 0.0, np.float64(max(wanted, 1)))
-    first, last = np.minimum(edges[:-1], m - 1), np.maximum(edges[1:] - 1, 0)
-    spread = (edges[1:] > edges[:-1]) & (sample[last] > sample[first])
-    parts = np.where(spread, np.maximum(np.round(wanted * np.diff(edges) / m), 1), 1)
-    ends = np.where(spread, sample[first], 0.0), np.where(spread, sample[last], 1.0)
-    return np.concatenate([whole, _cells(*ends, np.cumsum(parts) - parts, parts)])
+    edges = np.searchsorted(cell, np.arange(n_cells + 1))
+    inside = np.diff(edges)
+    if inside.max() <= _EVEN * m / n_cells and max(low - sample[0], sample[-1] - high) <= (high - low) / 100:
+        return _cells(*_padded(sample[0], sample[-1], np.float64(m)), 0.0, np.float64(max(wanted, 1)))
+    first, last = sample[np.minimum(edges[:-1], m - 1)], sample[np.maximum(edges[1:] - 1, 0)]
+    parts = np.maximum(np.round(wanted * (inside + 1) / m), 1)
+    base = np.cumsum(parts) - parts
+    known = (inside >= _FEW) & (last > first)  # where in the cell its scores are
+    ends = _padded(np.where(known, first, 0.0), np.where(known, last, 1.0), np.maximum(inside, 1.0))
+    cells = np.where(known[:, np.newaxis], _cells(*ends, base, parts), _cut_evenly(whole, base, parts))
+    return np.concatenate([whole, cells])
 
 
 def make_index(left: NDArray[np.float64]) -> tuple[Map, NDArray[np.int32]]:
@@ -53,16 +81,13 @@ def make_index(left: NDArray[np.float64]) -> tuple[Map, NDArray[np.int32]]:
     bucket_map = make_map(finite, 4 * len(left))
     if len(bucket_map) > 1:
         # queries come from everywhere, not from where steps are: cut cells of few steps evenly, and all of them finely
-        scale, shift = bucket_map[0, :2]
-        cells = bucket_map[1:]
+        whole, cells = bucket_map[:1], bucket_map[1:]
         parts = cells[:, 3] - cells[:, 2] + 1
-        even = (parts <= _FEW_PARTS) & (scale < _LARGEST / _EVEN_PARTS)
+        even = parts <= _FEW_PARTS
         parts[even] = _EVEN_PARTS
-        low = np.cumsum(parts) - parts
-        cells[:, 1] += low - cells[:, 2]
-        cells[even, 0] = _EVEN_PARTS * scale
-        cells[even, 1] = (low + _EVEN_PARTS * (shift - np.arange(_CELLS)))[even]
-        cells[:, 2], cells[:, 3] = low, low + parts - 1
+        base = np.cumsum(parts) - parts
+        cells[:, 1:] += (base - cells[:, 2])[:, np.newaxis]
+        cells[even] = _cut_evenly(whole, base, parts)[even]
     first = np.empty(n_buckets(bucket_map) + 1, dtype=np.int32)
     _lookup.index_steps(left, bucket_map, first)
     return bucket_map, first
@@ -79,3 +104,16 @@ def _cells(low: Any, high: Any, first: Any, parts: Any) -> Map:
         wide = parts * 0.5 / (high * 0.5 - low * 0.5)  # where the width overflows
         scale = np.minimum(np.where(np.isfinite(high - low), parts / (high - low), wide), _LARGEST)
     return np.stack(np.broadcast_arrays(scale, first - low * scale, first, first + parts - 1), axis=-1).reshape(-1, 4)
+
+
+def _cut_evenly(whole: Map, first: NDArray[np.float64], parts: NDArray[np.float64]) -> Map:
+    """Cells that cut the whole of their part of the range into parts."""
+    scale, shift = whole[0, :2]
+    parts = np.where(scale < _LARGEST / parts, parts, 1.0)
+    return np.stack([parts * scale, first + parts * (shift - np.arange(len(first))), first, first + parts - 1], axis=-1)
+
+
+def _padded(low: Any, high: Any, n: Any) -> tuple[Any, Any]:
+    """A range that holds more of what n samples were taken from."""
+    pad = (high / n - low / n) * 4
+    return np.maximum(low - pad, -_LARGEST), np.minimum(high + pad, _LARGEST)

@@ -15,6 +15,7 @@ from staircase_fast.ordered import fit_sorted, in_score_order
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
+_MANY_LIVE = 0.3  # of all rows: to sort all is as fast
 _EMPTY = np.array([(0, 0, 0, 0x80007FFF)], dtype="u4,u4,u4,u4").view(np.uint32)  # a Summary of no rows
 
 
@@ -41,22 +42,22 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     bucket_map = cells.make_map(sample, n // _ROWS_PER_BUCKET)
 
     table = survey(rows, bucket_map)
-    live, n_rows_live = plan(table, n, scale.greatest, decreasing=decreasing)
-    if n_rows_live > n // 2:
-        return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
+    live = plan(table, n, scale.greatest, decreasing=decreasing)
     directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
     n_live = _survey.index_live(live, directory)
-    atoms, atom_runs = find_atoms(sample, bucket_map, live, n_live)
+    atoms, atom_runs, share = find_atoms(sample, bucket_map, live, n_live)
+    if share > _MANY_LIVE:
+        return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
 
     n_runs = n_live + 1 + np.count_nonzero(atom_runs >= 0)
     runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
-    if table.ndim == 1:
-        _survey.sum_quiet_labels(table, directory, *runs)
-    kept = np.empty(n_rows_live + 1, dtype=np.uint32)
+    kept = np.empty(n + 1, dtype=np.uint32)  # what is not filled is never touched, so it costs nothing
     work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
     n_kept = _survey.collect(
         *columns, 0, bucket_map, directory, atoms, atom_runs, scale, table.ndim > 1, kept, *runs, work
     )
+    if table.ndim == 1:
+        _survey.sum_labels(*columns[:2], bucket_map, table, directory, atom_runs, kept[:n_kept], *runs)
 
     n_items = n_kept + n_runs
     x, y = np.empty(n_items), np.empty(n_items)
@@ -82,10 +83,10 @@ def survey(rows: Rows, bucket_map: Map) -> NDArray[np.unsignedinteger]:
     n_buckets = cells.n_buckets(bucket_map)
     targets = rows.targets_extent
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
-        table = np.zeros(n_buckets, dtype=np.uint16)
+        table = np.zeros(n_buckets, dtype=np.uint32)
         _survey.survey_labels(rows.scores, rows.targets, bucket_map, table)
-        # the more buckets, the faster, if they are small; one that overflows loses 256 rows
-        if int(table.view(np.uint8)[::2].sum(dtype=np.int64)) != len(rows.scores):
+        # short words are fast; one that overflows loses 65536 rows
+        if int(table.view(np.uint16)[::2].sum(dtype=np.int64)) != len(rows.scores):
             table = np.zeros(n_buckets, dtype=np.uint64)
             _survey.survey_labels(rows.scores, rows.targets, bucket_map, table)
         return table
@@ -97,30 +98,36 @@ def survey(rows: Rows, bucket_map: Map) -> NDArray[np.unsignedinteger]:
 
 def plan(
     table: NDArray[np.unsignedinteger], n_rows: int, greatest: float, *, decreasing: bool
-) -> tuple[NDArray[np.uint8], int]:
-    """Which buckets can hold the end of a step, and how many rows are in those."""
+) -> NDArray[np.uint8]:
+    """Which buckets can hold the end of a step."""
     n = len(table)
     live = np.empty(n, dtype=np.uint8)
     work = np.empty(n, dtype=np.intp), np.empty(n), np.empty(n)
     if table.ndim == 1:
-        return live, _survey.plan_labels(table, decreasing, n_rows, *work, live)
-    return live, _survey.plan_summaries(table, decreasing, n_rows, greatest, *work, live)
+        _survey.plan_labels(table, decreasing, n_rows, *work, live)
+    else:
+        _survey.plan_summaries(table, decreasing, n_rows, greatest, *work, live)
+    return live
 
 
 def find_atoms(
     sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """In each live bucket the score that repeats most in the sample, and a run in which to sum its rows."""
-    edges = np.flatnonzero(np.concatenate([[True], sample[1:] != sample[:-1]])) if len(sample) else np.empty(0, np.intp)
-    repeats = np.diff(edges, append=len(sample))
-    scores, repeats = sample[edges[repeats > 1]], repeats[repeats > 1]
-    bucket = np.empty(len(scores), dtype=np.int32)
-    _lookup.locate(scores, bucket_map, bucket)
-    by_repeats = np.argsort(repeats, kind="stable")[live[bucket][np.argsort(repeats, kind="stable")] == 1]
-    if not len(by_repeats):
-        return np.empty(0), np.empty(0, dtype=np.int32)
-    atoms = np.full(len(live), np.nan)
-    atoms[bucket[by_repeats]] = scores[by_repeats]  # the last one written repeats most
-    atoms = atoms[live == 1]
-    found = ~np.isnan(atoms)
-    return atoms, np.where(found, n_live + np.cumsum(found), -1).astype(np.int32)
+) -> tuple[NDArray[np.float64], NDArray[np.int32], float]:
+    """In each live bucket the score that repeats most in the sample, a run in which to sum its rows; and the share of
+    rows that are in live buckets and not such.
+    """
+    bucket = np.empty(len(sample), dtype=np.int32)
+    _lookup.locate(sample, bucket_map, bucket)
+    alive = live[bucket] == 1
+    first = cells.firsts(sample[alive])  # of each distinct score
+    repeats = np.diff(first, append=np.count_nonzero(alive))
+    frequent = np.argsort(repeats, kind="stable")[np.count_nonzero(repeats == 1) :]
+    if not len(frequent):
+        return np.empty(0), np.empty(0, dtype=np.int32), np.count_nonzero(alive) / max(1, len(sample))
+    place = np.searchsorted(np.flatnonzero(live), bucket[alive][first[frequent]])
+    atoms, rows = np.full(n_live + 1, np.nan), np.zeros(n_live + 1)
+    atoms[place] = sample[alive][first[frequent]]  # the last one written repeats most
+    rows[place] = repeats[frequent]
+    found = rows > 0
+    share = (np.count_nonzero(alive) - rows.sum()) / len(sample)
+    return atoms, np.where(found, n_live + np.cumsum(found), -1).astype(np.int32), share
