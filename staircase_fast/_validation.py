@@ -17,9 +17,10 @@ from staircase_fast.exact import UNIT_WEIGHTS, Extent
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
+NO_WEIGHTS = np.empty(0)
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
-_READABLE = tuple(np.dtype(kind) for kind in ("u1", "i1", "i4", "i8", "f4", "f8"))
+_READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 
 
 class Rows(NamedTuple):
@@ -30,20 +31,30 @@ class Rows(NamedTuple):
     weights: Column  # float64, or empty where all are 1
     targets_extent: Extent
     weights_extent: Extent
+    ascending: bool  # scores never decrease
 
 
-def rows(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows:
-    """Judge what `fit` was given."""
-    x = score_column("scores", scores)
+def columns(
+    scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Column, Column, Column | None]:
+    """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
+    x = _float_column("scores", scores)
     y = _column("targets", targets)
     _same_length("scores", x, "targets", y)
     if len(x) == 0:
         raise ValueError("`scores` must have at least one row; got none.")
-    w, w_extent, present = weight_column("sample_weight", sample_weight, "scores", x)
+    return x, y, None if sample_weight is None else _weights("sample_weight", sample_weight, "scores", x)
+
+
+def rows(x: Column, y: Column, w: Column | None, loss: Loss) -> Rows:
+    """Judge the entries of such columns."""
+    first_nan, ascending = _scan.order(x)
+    _no_nan("scores", x, first_nan)
+    weights, w_extent, present = weight_column("sample_weight", w, "scores", x)
     y_extent = _target_extent("targets", y, loss)
     if present is not None:
-        x, y, w = x[present], y[present], w[present]
-    return Rows(x, y, w, y_extent, w_extent)
+        x, y, weights = x[present], y[present], weights[present]
+    return Rows(x, y, weights, y_extent, w_extent, ascending)
 
 
 def target_column(name: str, values: ArrayLike, loss: Loss) -> tuple[Column, Extent]:
@@ -56,13 +67,8 @@ def target_column(name: str, values: ArrayLike, loss: Loss) -> tuple[Column, Ext
 
 def score_column(name: str, values: ArrayLike) -> Column:
     """Scores as a float column: real or infinite, not NaN."""
-    x = _column(name, values)
-    if x.dtype.kind != "f":
-        # integers beyond 2**53 would be rounded, and two scores become one
-        x = _as_float_if_exact(name, x)
-    bad = _scan.first_nan(x)
-    if bad >= 0:
-        raise ValueError(f"`{name}` must not be NaN; got {x[bad]} at index {bad}.")
+    x = _float_column(name, values)
+    _no_nan(name, x, _scan.first_nan(x))
     return x
 
 
@@ -71,9 +77,8 @@ def weight_column(
 ) -> tuple[Column, Extent, NDArray[np.bool_] | None]:
     """Weights, their extent, and which rows are present (None: all of them)."""
     if values is None:
-        return np.empty(0), UNIT_WEIGHTS, None
-    w = _column(name, values).astype(np.float64, copy=False)
-    _same_length(rows_name, like, name, w)
+        return NO_WEIGHTS, UNIT_WEIGHTS, None
+    w = _weights(name, values, rows_name, like)
     extent = Extent(*_scan.extent(w))
     if extent.first_bad >= 0:
         _refuse(name, "be finite", w, ~np.isfinite(w))
@@ -88,12 +93,12 @@ def weight_column(
 
 def loss(given: str | Loss) -> Loss:
     """A loss, by object or by name."""
-    if isinstance(given, Loss):
-        return given
     if isinstance(given, str):
         if given in BY_NAME:
             return BY_NAME[given]()
         raise ValueError(f"`loss` must be one of {', '.join(map(repr, BY_NAME))}; got {given!r}.")
+    if isinstance(given, Loss):
+        return given
     raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
 
 
@@ -195,6 +200,12 @@ def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset
         raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
 
 
+def _weights(name: str, values: ArrayLike, rows_name: str, like: Column) -> Column:
+    w = _column(name, values).astype(np.float64, copy=False)
+    _same_length(rows_name, like, name, w)
+    return w
+
+
 def _target_extent(name: str, y: Column, loss: Loss) -> Extent:
     extent = Extent(*_scan.extent(y))
     if extent.first_bad >= 0:
@@ -228,6 +239,13 @@ def _column(name: str, values: ArrayLike) -> Column:
 
 def _array(name: str, values: ArrayLike) -> Column:
     """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
+    array = values if type(values) is np.ndarray else _from_anything(name, values)
+    if array.dtype not in _READABLE:  # as is what is byte-swapped
+        array = _widened(name, array)
+    return array if array.flags.aligned else array.copy()
+
+
+def _from_anything(name: str, values: ArrayLike) -> Column:
     if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
         bad = int(np.argmax(np.ma.getmaskarray(values)))
         raise ValueError(f"`{name}` must not have missing entries; got a masked one at index {bad}.")
@@ -237,19 +255,17 @@ def _array(name: str, values: ArrayLike) -> Column:
         raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
         array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
+    return array
+
+
+def _widened(name: str, array: Column) -> Column:
     if array.dtype.kind == "O":
-        array = _from_objects(name, array)
+        return _from_objects(name, array)
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if array.dtype.kind not in "iuf":
         first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
         raise TypeError(f"`{name}` must be real numbers; got {first}.")
-    if array.dtype in _READABLE:  # not so if byte-swapped
-        return array if array.flags.aligned else array.copy()
-    return _widened(name, array)
-
-
-def _widened(name: str, array: Column) -> Column:
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
             return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
@@ -257,6 +273,17 @@ def _widened(name: str, array: Column) -> Column:
         flat = array.reshape(-1)
         _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
     return array.astype(np.int64)
+
+
+def _float_column(name: str, values: ArrayLike) -> Column:
+    x = _column(name, values)
+    # integers beyond 2**53 would be rounded, and two scores become one
+    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
+
+
+def _no_nan(name: str, x: Column, first_nan: int) -> None:
+    if first_nan >= 0:
+        raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
 
 
 def _as_float_if_exact(name: str, x: Column) -> Column:
