@@ -14,3 +14,13 @@ def fit(
     hi: float,
     steps: NDArray[np.float64],
 ) -> int: ...
+def regress(
+    targets: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lowest: float,
+    highest: float,
+    decreasing: bool,
+    x: NDArray[np.float64],
+    step_weights: NDArray[np.float64],
+    starts: NDArray[np.intp],
+) -> int: ...

@@ -17,7 +17,7 @@ from staircase_fast.exact import UNIT_WEIGHTS, Extent
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
-NO_WEIGHTS = np.empty(0)
+_NO_WEIGHTS = np.empty(0)
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
@@ -34,35 +34,33 @@ class Rows(NamedTuple):
     ascending: bool  # scores never decrease
 
 
-def columns(
-    scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Column, Column, Column | None]:
+def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
     """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
     x = _float_column("scores", scores)
     y = _column("targets", targets)
     _same_length("scores", x, "targets", y)
     if len(x) == 0:
         raise ValueError("`scores` must have at least one row; got none.")
-    return x, y, None if sample_weight is None else _weights("sample_weight", sample_weight, "scores", x)
+    return x, y, weight_column("sample_weight", sample_weight, "scores", x)
 
 
-def rows(x: Column, y: Column, w: Column | None, loss: Loss) -> Rows:
+def rows(x: Column, y: Column, w: Column, loss: Loss) -> Rows:
     """Judge the entries of such columns."""
     first_nan, ascending = _scan.order(x)
     _no_nan("scores", x, first_nan)
-    weights, w_extent, present = weight_column("sample_weight", w, "scores", x)
-    y_extent = _target_extent("targets", y, loss)
+    w_extent, present = weight_extent("sample_weight", w)
+    y_extent = target_extent("targets", y, loss)
     if present is not None:
-        x, y, weights = x[present], y[present], weights[present]
-    return Rows(x, y, weights, y_extent, w_extent, ascending)
+        x, y, w = x[present], y[present], w[present]
+    return Rows(x, y, w, y_extent, w_extent, ascending)
 
 
-def target_column(name: str, values: ArrayLike, loss: Loss) -> tuple[Column, Extent]:
+def target_column(name: str, values: ArrayLike) -> Column:
     """Targets alone, as `isotonic_regression` takes them."""
     y = _column(name, values)
     if len(y) == 0:
         raise ValueError(f"`{name}` must have at least one row; got none.")
-    return y, _target_extent(name, y, loss)
+    return y
 
 
 def score_column(name: str, values: ArrayLike) -> Column:
@@ -72,13 +70,19 @@ def score_column(name: str, values: ArrayLike) -> Column:
     return x
 
 
-def weight_column(
-    name: str, values: ArrayLike | None, rows_name: str, like: Column
-) -> tuple[Column, Extent, NDArray[np.bool_] | None]:
-    """Weights, their extent, and which rows are present (None: all of them)."""
+def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Column) -> Column:
+    """Weights as float64, one per row; none where none are given."""
     if values is None:
-        return NO_WEIGHTS, UNIT_WEIGHTS, None
-    w = _weights(name, values, rows_name, like)
+        return _NO_WEIGHTS
+    w = _column(name, values).astype(np.float64, copy=False)
+    _same_length(rows_name, like, name, w)
+    return w
+
+
+def weight_extent(name: str, w: Column) -> tuple[Extent, NDArray[np.bool_] | None]:
+    """Judge weights: their extent, and which rows are present (None: all of them)."""
+    if len(w) == 0:
+        return UNIT_WEIGHTS, None
     extent = Extent(*_scan.extent(w))
     if extent.first_bad >= 0:
         _refuse(name, "be finite", w, ~np.isfinite(w))
@@ -88,7 +92,18 @@ def weight_column(
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
-    return w, extent, w > 0 if extent.lowest == 0 else None
+    return extent, w > 0 if extent.lowest == 0 else None
+
+
+def target_extent(name: str, y: Column, loss: Loss) -> Extent:
+    """Judge targets."""
+    extent = Extent(*_scan.extent(y))
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", y, ~np.isfinite(y))
+    low, high = loss.target_range
+    if extent.lowest < low or extent.highest > high:
+        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
+    return extent
 
 
 def loss(given: str | Loss) -> Loss:
@@ -198,22 +213,6 @@ def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset
     if bad.any():
         index = int(np.argmax(bad))
         raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
-
-
-def _weights(name: str, values: ArrayLike, rows_name: str, like: Column) -> Column:
-    w = _column(name, values).astype(np.float64, copy=False)
-    _same_length(rows_name, like, name, w)
-    return w
-
-
-def _target_extent(name: str, y: Column, loss: Loss) -> Extent:
-    extent = Extent(*_scan.extent(y))
-    if extent.first_bad >= 0:
-        _refuse(name, "be finite", y, ~np.isfinite(y))
-    low, high = loss.target_range
-    if extent.lowest < low or extent.highest > high:
-        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
-    return extent
 
 
 def _finite_total(name: str, w: Column) -> None:

@@ -140,9 +140,16 @@ def isotonic_regression(
     """
     the_loss = _validation.loss(loss)
     rising = _validation.direction(increasing, auto=False)
-    targets, extent = _validation.target_column("y", y, the_loss)
-    w, w_extent, present = _validation.weight_column("weights", weights, "y", targets)
+    targets = _validation.target_column("y", y)
+    w = _validation.weight_column("weights", weights, "y", targets)
     n = len(targets)
+    if n <= ordered.FEW_ROWS:
+        result = ordered.regress_few(targets, w, the_loss, decreasing=not rising)
+        if result is not None:
+            return IsotonicResult(*result)
+
+    extent = _validation.target_extent("y", targets, the_loss)
+    w_extent, present = _validation.weight_extent("weights", w)
     if present is not None:
         targets, w = targets[present], w[present]
     scale = scale_of(extent, w_extent, n)

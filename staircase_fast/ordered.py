@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _few, _merge
-from staircase_fast._validation import NO_WEIGHTS, Column, Rows, Steps
+from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import Scale
 from staircase_fast.losses import Loss
 
@@ -17,14 +17,23 @@ _MANY_ROWS = 64
 
 
 def fit_few(
-    x: Column, y: Column, w: Column | None, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
+    x: Column, y: Column, w: Column, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
 ) -> NDArray[np.float64] | None:
     """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None where an entry is bad or unusual."""
     table = np.empty((5, len(x)))
     x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-    weights = NO_WEIGHTS if w is None else w
-    n_steps = _few.fit(x, y, weights, *loss.target_range, decreasing, *bounds, table)
+    n_steps = _few.fit(x, y, w, *loss.target_range, decreasing, *bounds, table)
     return table[:, :n_steps].copy() if n_steps else None
+
+
+def regress_few(
+    y: Column, w: Column, loss: Loss, *, decreasing: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]] | None:
+    """What `isotonic_regression` returns, for up to FEW_ROWS rows; None where an entry is bad or unusual."""
+    n = len(y)
+    x, weights, starts = np.empty(n), np.empty(n), np.empty(n + 1, dtype=np.intp)
+    n_steps = _few.regress(y.astype(np.float64, copy=False), w, *loss.target_range, decreasing, x, weights, starts)
+    return (x, weights[:n_steps], starts[: n_steps + 1]) if n_steps else None
 
 
 def in_score_order(rows: Rows) -> Rows:

@@ -169,13 +169,15 @@ class Staircase:
         linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = _validation.queries(scores)
-        result = np.empty(shape) if out is None else _validation.output(out, shape)
+        result = target = np.empty(shape) if out is None else _validation.output(out, shape)
         if outside == "raise":
             _validation.within(queries, float(self.left[0]), float(self.right[-1]))
         below, above = (np.nan, np.nan) if outside == "nan" else (self.values[0], self.values[-1])
-        target = result if result.flags.c_contiguous and result.flags.aligned else np.empty(shape)
-        if out is not None and np.may_share_memory(queries, target):
-            queries = queries.copy()
+        if out is not None:
+            if not (out.flags.c_contiguous and out.flags.aligned):
+                target = np.empty(shape)
+            if np.may_share_memory(queries, target):
+                queries = queries.copy()
         index = self._index_for(len(queries))
         _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, *index, target.reshape(-1))
         if target is not result:

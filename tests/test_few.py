@@ -17,7 +17,14 @@ UNBOUNDED = (-np.inf, np.inf)
 
 
 def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=None):
-    table = ordered.fit_few(scores, targets, weights, loss or SquaredError(), decreasing=decreasing, bounds=bounds)
+    table = ordered.fit_few(
+        scores,
+        targets,
+        np.empty(0) if weights is None else weights,
+        loss or SquaredError(),
+        decreasing=decreasing,
+        bounds=bounds,
+    )
     return None if table is None else [*table[:4], table[4].view(np.int64)]
 
 
@@ -44,6 +51,18 @@ def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
     assert_steps(stairs, fitted_steps(*rows.lists()))
 
 
+@given(rows(), st.booleans())
+def test_a_short_sequence_gets_what_a_long_one_gets(rows, decreasing):
+    targets, weights = rows.targets, np.maximum(rows.weights, 5e-324)
+    ours = ordered.regress_few(targets, weights, SquaredError(), decreasing=decreasing)
+    if ours is not None:
+        scores = np.arange(float(targets.size))
+        steps = many(scores, targets, weights, decreasing=decreasing, bounds=UNBOUNDED)
+        assert_same_bits(ours[0], np.repeat(steps.values, steps.counts))
+        assert_same_bits(ours[1], steps.weights)
+        assert ours[2].tolist() == [*steps.left, targets.size]
+
+
 @pytest.mark.parametrize("n", [_few.MOST_ROWS - 1, _few.MOST_ROWS, _few.MOST_ROWS + 1])
 def test_the_number_of_rows_that_are_few_is_no_border_in_the_result(n):
     rng = np.random.default_rng(n)
@@ -68,6 +87,9 @@ def test_the_number_of_rows_that_are_few_is_no_border_in_the_result(n):
 def test_what_is_bad_or_unusual_goes_the_long_way(scores, targets, weights):
     columns = [None if column is None else np.array(column) for column in (scores, targets, weights)]
     assert few(*columns) is None
+    if not np.isnan(scores).any():
+        weights = np.empty(0) if weights is None else columns[2]
+        assert ordered.regress_few(columns[1], weights, SquaredError(), decreasing=False) is None
 
 
 def test_targets_that_the_loss_does_not_allow_go_the_long_way():
