@@ -46,6 +46,24 @@ cdef inline double doubt_of(Scale scale) noexcept nogil:
     return scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
 
 
+cdef inline Stack empty_stack(
+    Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w
+) noexcept nogil:
+    """A stack in these arrays; `known` and `words` are left to the caller."""
+    cdef Stack stack
+    stack.scale = scale
+    stack.decreasing = decreasing
+    stack.doubt = doubt_of(scale)
+    stack.n_words = scale.s_words + scale.w_words
+    stack.n = 0
+    stack.starts = starts
+    stack.s = s
+    stack.w = w
+    stack.known = NULL
+    stack.words = NULL
+    return stack
+
+
 cdef inline uint64_t *words_of(Stack *stack, Py_ssize_t block) noexcept nogil:
     return stack.words + block * stack.n_words
 
@@ -148,6 +166,26 @@ cdef inline void push(
     if sum_t is double:
         stack.known[top] = known
     stack.n = top + 1
+
+
+cdef inline void push_rows(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, sum_t kind, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the observations in [i, end), each as a block."""
+    cdef Py_ssize_t start
+    cdef sum_t s, w, weight
+    while i < end:
+        start = i
+        s = 0
+        w = 0
+        while True:
+            weight = <sum_t>weights[i] if weights != NULL else 1
+            s += <sum_t>y[i] * weight
+            w += weight
+            i += 1
+            if tied == NULL or i == end or not tied[i]:
+                break
+        push(stack, y, weights, start, i, s, w, False)
 
 
 cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:

@@ -71,6 +71,15 @@ ctypedef struct Scale:
     double cut_error
     double cut_weight
 
+cdef inline Scale unpacked(object scale) except *:
+    """The fields of an exact.Scale, a named tuple."""
+    cdef Scale s
+    (
+        s.y_unit, s.w_unit, s.s_words, s.w_words, s.narrow, s.tame, s.greatest, s.cut, s.cut_error, s.cut_weight
+    ) = scale
+    return s
+
+
 ctypedef struct Dyadic:
     uint64_t m        # value = +-m * 2**q
     int q

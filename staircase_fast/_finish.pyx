@@ -5,7 +5,7 @@ step; all of an atom, a frequent score, counts as one observation.  Their exact 
 the stack never has to look at their rows.
 
     item           a row, or a run, in score order: x its score (NaN: a run of quiet buckets), y its target, w its
-                   weight, run[i] its run, or -1 for a row
+                   weight, run[i] its run, or -1 for a row, tied[i] whether its score is that of the row before
 
 Kernels here assume clean input: at least one item, finite numbers, no NaN but the one above.
 """
@@ -14,9 +14,9 @@ from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t, words_of
+from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
 from staircase_fast._cells cimport Map, bucket_of, floating, map_of
-from staircase_fast._exact cimport number
+from staircase_fast._exact cimport number, unpacked
 from staircase_fast._live cimport live_before
 from staircase_fast._rounded cimport rounded_sum, rounded_weight
 
@@ -24,6 +24,15 @@ ctypedef struct Row:
     double x
     double y
     double w
+
+
+ctypedef struct Items:
+    double *x
+    double *y
+    double *w                 # or NULL
+    uint8_t *tied
+    Py_ssize_t *run
+    Py_ssize_t n
 
 
 cdef void sort_rows(Row *rows, Py_ssize_t n) noexcept nogil:
@@ -84,14 +93,17 @@ def sequence(
     double[::1] x not None,                   # OUT items
     double[::1] y not None,
     double[::1] w not None,                   # or empty
+    uint8_t[::1] tied not None,
     Py_ssize_t[::1] run not None,
 ):
     """Sort the kept rows and put runs between them; return how many items there are."""
     cdef Map cells = map_of(bucket_map)
     cdef Row *sorted_rows = <Row *>&ordered[0, 0]
-    cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, row, n = 0, start = 0
+    cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, row, start = 0
     cdef bint atomic = atoms.shape[0] > 0
-    cdef double *item_weights = &w[0] if w.shape[0] else NULL
+    cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
+    if w.shape[0]:
+        items.w = &w[0]
     with nogil:
         # a counting sort by bucket, then a sort within each; ends[q] moves from the start to the end of live bucket q
         memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
@@ -106,48 +118,47 @@ def sequence(
             ends[q] += 1
         for q in range(n_live + 1):
             if rows[q]:
-                n = append_run(NAN, q, &x[0], &y[0], &run[0], n)
+                append_run(&items, NAN, q)
             if q == n_live:
                 break
             sort_rows(sorted_rows + start, ends[q] - start)
             i = start
             start = ends[q]
             if atomic and atom_runs[q] >= 0 and rows[atom_runs[q]]:
-                n = append_rows(sorted_rows, &i, start, atoms[q], &x[0], &y[0], item_weights, &run[0], n)
-                n = append_run(atoms[q], atom_runs[q], &x[0], &y[0], &run[0], n)
-            n = append_rows(sorted_rows, &i, start, INFINITY, &x[0], &y[0], item_weights, &run[0], n)
-    return n
+                i = append_rows(&items, sorted_rows, i, start, atoms[q])
+                append_run(&items, atoms[q], atom_runs[q])
+            append_rows(&items, sorted_rows, i, start, INFINITY)
+    return items.n
 
 
-cdef inline Py_ssize_t append_run(
-    double score, Py_ssize_t q, double *x, double *y, Py_ssize_t *run, Py_ssize_t n
-) noexcept nogil:
-    x[n] = score
-    y[n] = 0.0
-    run[n] = q
-    return n + 1
+cdef inline void append_run(Items *items, double score, Py_ssize_t q) noexcept nogil:
+    items.x[items.n] = score
+    items.y[items.n] = 0.0
+    items.tied[items.n] = False
+    items.run[items.n] = q
+    items.n += 1
 
 
 cdef inline Py_ssize_t append_rows(
-    const Row *rows, Py_ssize_t *i, Py_ssize_t end, double up_to, double *x, double *y, double *w, Py_ssize_t *run,
-    Py_ssize_t n,
+    Items *items, const Row *rows, Py_ssize_t i, Py_ssize_t end, double up_to
 ) noexcept nogil:
-    """Append the rows from i on with scores up to a limit to the items."""
-    while i[0] < end and rows[i[0]].x <= up_to:
-        x[n] = rows[i[0]].x
-        y[n] = rows[i[0]].y
-        if w != NULL:
-            w[n] = rows[i[0]].w
-        run[n] = -1
-        n += 1
-        i[0] += 1
-    return n
+    """Append the rows from i on with scores up to a limit; return the first that is not."""
+    while i < end and rows[i].x <= up_to:
+        items.x[items.n] = rows[i].x
+        items.y[items.n] = rows[i].y
+        if items.w != NULL:
+            items.w[items.n] = rows[i].w
+        items.tied[items.n] = items.n > 0 and items.x[items.n - 1] == rows[i].x
+        items.run[items.n] = -1
+        items.n += 1
+        i += 1
+    return i
 
 
 def merge_items(
-    const double[::1] x not None,             # IN  items
-    const double[::1] y not None,
+    const double[::1] y not None,             # IN  items
     const double[::1] w not None,             # IN  or empty: all are 1
+    const uint8_t[::1] tied not None,
     const Py_ssize_t[::1] run not None,
     const uint64_t[:, ::1] sums not None,     # IN  exact sums of each run
     object scale not None,                    # IN  exact.Scale
@@ -161,36 +172,27 @@ def merge_items(
     uint64_t[::1] words not None,             # work
 ):
     """Fill the first entries of the outputs with the staircase; return how many steps it has."""
-    cdef Stack stack
-    cdef Py_ssize_t n = x.shape[0]
+    cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &values[0], &step_weights[0])
+    cdef Py_ssize_t n = y.shape[0]
     cdef const double *weights = &w[0] if w.shape[0] else NULL
-    stack.scale = scale._asdict()
-    stack.decreasing = decreasing
-    stack.doubt = doubt_of(stack.scale)
-    stack.n_words = stack.scale.s_words + stack.scale.w_words
-    stack.n = 0
-    stack.starts = &starts[0]
-    stack.s = &values[0]
-    stack.w = &step_weights[0]
     stack.known = &known[0]
     stack.words = &words[0] if words.shape[0] else NULL
     with nogil:
         if stack.scale.narrow:
-            push_items(&stack, &x[0], &y[0], weights, &run[0], sums, n, <int64_t>0)
+            push_items(&stack, &y[0], weights, &tied[0], &run[0], sums, n, <int64_t>0)
             finish(&stack, &y[0], weights, <int64_t>0, n, lo, hi)
         else:
-            push_items(&stack, &x[0], &y[0], weights, &run[0], sums, n, <double>0)
+            push_items(&stack, &y[0], weights, &tied[0], &run[0], sums, n, <double>0)
             finish(&stack, &y[0], weights, <double>0, n, lo, hi)
     return stack.n
 
 
 cdef inline void push_items(
-    Stack *stack, const double *x, const double *y, const double *weights, const Py_ssize_t *run,
+    Stack *stack, const double *y, const double *weights, const uint8_t *tied, const Py_ssize_t *run,
     const uint64_t[:, ::1] sums, Py_ssize_t n, sum_t kind,
 ) noexcept nogil:
     cdef Py_ssize_t i = 0, start
     cdef const uint64_t *exact
-    cdef sum_t s, w, weight
     while i < n:
         start = i
         if run[i] >= 0:
@@ -200,16 +202,10 @@ cdef inline void push_items(
                 push(stack, y, weights, start, i, <int64_t>exact[0], <int64_t>exact[1], True)
             else:
                 memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
-                s = rounded_sum(stack.scale, exact)
-                push(stack, y, weights, start, i, s, rounded_weight(stack.scale, exact), True)
+                push(
+                    stack, y, weights, start, i, rounded_sum(stack.scale, exact), rounded_weight(stack.scale, exact), True
+                )
             continue
-        s = 0
-        w = 0
-        while True:
-            weight = <sum_t>weights[i] if weights != NULL else 1
-            s += <sum_t>y[i] * weight
-            w += weight
+        while i < n and run[i] < 0:
             i += 1
-            if i == n or x[i] != x[start]:
-                break
-        push(stack, y, weights, start, i, s, w, False)
+        push_rows(stack, y, weights, tied, kind, start, i)

@@ -6,18 +6,25 @@ from numpy.typing import NDArray
 from staircase_fast.exact import Scale
 
 def merge(
+    scores: NDArray[Any],
     targets: NDArray[Any],
     weights: NDArray[np.float64],
-    tied: NDArray[np.uint8],
     scale: Scale,
     decreasing: bool,
     lo: float,
     hi: float,
+    every_row: bool,
     starts: NDArray[np.intp],
     values: NDArray[np.float64],
     step_weights: NDArray[np.float64],
-    known: NDArray[np.uint8],
-    words: NDArray[np.uint64],
-    buckets: NDArray[np.uint8],
+    work: NDArray[np.uint64],
 ) -> int: ...
-def work_size(n: int) -> int: ...
+def work_size(n: int, n_words: int) -> int: ...
+def expand(values: NDArray[np.float64], starts: NDArray[np.intp]) -> None: ...
+def describe(
+    scores: NDArray[Any],
+    starts: NDArray[np.intp],
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    counts: NDArray[np.int64],
+) -> None: ...

@@ -3,30 +3,10 @@
 Kernels here assume n >= 1 and nothing else.
 """
 
-from libc.math cimport INFINITY, fabs, floor, isfinite
-from libc.stdint cimport uint64_t
-from libc.string cimport memcpy, memset
-
-from staircase_fast._exact cimport number
-from staircase_fast._select cimport greater, lesser, lesser_word
-
-cdef enum:
-    CHUNK = 1024
-    LANES = 4             # independent accumulators, so that one need not wait for the other
-
-ctypedef struct Range:
-    Py_ssize_t first_bad
-    double lowest
-    double highest
-    double least
-    bint integral
-
-ctypedef struct Lanes:
-    double lowest[LANES]
-    double highest[LANES]
-    uint64_t least[LANES]
-    double broken[LANES]  # not 0 once an entry was no integer
-    double strange[LANES]  # NaN once an entry was not finite
+from staircase_fast._cells cimport floating
+from staircase_fast._exact cimport Scale, number
+from staircase_fast._range cimport CHUNK, Range, range_of
+from staircase_fast._scale cimport scale_of as scale_for
 
 
 def extent(const number[::1] values not None):
@@ -37,106 +17,51 @@ def extent(const number[::1] values not None):
     return r.first_bad, r.lowest, r.highest, r.least, bool(r.integral)
 
 
-cdef inline void look(Lanes *lanes, int lane, double value) noexcept nogil:
-    # adding and subtracting 1.5 * 2**52 rounds to an integer where the magnitude is below 2**51
-    cdef uint64_t bits
-    cdef double size = fabs(value), whole = (value + 6755399441055744.0) - 6755399441055744.0
-    lanes.lowest[lane] = lesser(value, lanes.lowest[lane])
-    lanes.highest[lane] = greater(value, lanes.highest[lane])
-    # as integers, doubles above 0 have the same order, and 0 less 1 is larger than all
-    memcpy(&bits, &size, sizeof(double))
-    lanes.least[lane] = lesser_word(bits - 1, lanes.least[lane])
-    lanes.broken[lane] += fabs(whole - value)
-    lanes.strange[lane] += value * 0.0
+def scale_of(object targets not None, object weights not None, Py_ssize_t n):
+    """The fields of the exact.Scale for `n` rows with these extents."""
+    cdef Range y, w
+    cdef Scale s
+    y.first_bad, y.lowest, y.highest, y.least, y.integral = targets
+    w.first_bad, w.lowest, w.highest, w.least, w.integral = weights
+    s = scale_for(y, w, n)
+    sizes = s.y_unit, s.w_unit, s.s_words, s.w_words
+    return *sizes, bool(s.narrow), bool(s.tame), s.greatest, s.cut, s.cut_error, s.cut_weight
 
 
-cdef Range range_of(const number *values, Py_ssize_t n) noexcept nogil:
-    cdef Lanes lanes
-    cdef Range r = Range(-1, INFINITY, -INFINITY, INFINITY, True)
-    cdef Py_ssize_t i = 0, end
-    cdef int lane
-    cdef uint64_t bits
-    cdef double least
-    memset(&lanes, 0, sizeof(lanes))
-    for lane in range(LANES):
-        lanes.lowest[lane] = INFINITY
-        lanes.highest[lane] = -INFINITY
-        lanes.least[lane] = 0x7FEFFFFFFFFFFFFF             # of the largest double, less 1
-    while i < n:
-        end = min(n, i + CHUNK)
-        while i + LANES <= end:
-            for lane in range(LANES):
-                look(&lanes, lane, <double>values[i + lane])
-            i += LANES
-        while i < end:
-            look(&lanes, 0, <double>values[i])
-            i += 1
-        if not isfinite(lanes.strange[0] + lanes.strange[1] + lanes.strange[2] + lanes.strange[3]):
-            for i in range(max(0, end - CHUNK), end):
-                if not isfinite(<double>values[i]):
-                    r.first_bad = i
-                    return r
-    for lane in range(LANES):
-        r.lowest = min(r.lowest, lanes.lowest[lane])
-        r.highest = max(r.highest, lanes.highest[lane])
-        bits = lanes.least[lane] + 1
-        memcpy(&least, &bits, sizeof(double))
-        r.least = min(r.least, least)
-        r.integral = r.integral and lanes.broken[lane] == 0.0
-    if max(-r.lowest, r.highest) >= 2251799813685248.0:       # 2**51
-        r.integral = True
-        for i in range(n):
-            r.integral = r.integral and floor(<double>values[i]) == <double>values[i]
-    return r
-
-
-def first_nan(const number[::1] scores not None):
+def first_nan(const floating[::1] scores not None):
     """Index of the first NaN, or -1."""
-    cdef Py_ssize_t i = 0, end, n = scores.shape[0]
-    cdef bint found
-    if number is float or number is double:
+    cdef Py_ssize_t found = -1
+    if scores.shape[0]:
         with nogil:
-            while i < n:
-                end = min(n, i + CHUNK)
-                found = False
-                for i in range(i, end):
-                    found |= scores[i] != scores[i]
-                i = end
-                if found:
-                    for i in range(max(0, end - CHUNK), end):
-                        if scores[i] != scores[i]:
-                            break
-                    break
-        if n and i < n and scores[i] != scores[i]:
-            return i
-    return -1
+            found = find_nan(&scores[0], scores.shape[0])
+    return found
 
 
-def is_ascending(const number[::1] scores not None):
-    """Whether scores never decrease."""
-    cdef Py_ssize_t i = 1, end, n = scores.shape[0]
-    cdef bint falls = False
+def order(const floating[::1] scores not None):
+    """(index of the first NaN or -1, whether scores never decrease)."""
+    cdef Py_ssize_t i = 1, end, found = -1, n = scores.shape[0]
+    cdef bint rises = scores[0] == scores[0]
     with nogil:
-        while i < n and not falls:
+        while i < n and rises:
             end = min(n, i + CHUNK)
             for i in range(i, end):
-                falls |= scores[i - 1] > scores[i]
+                rises &= scores[i - 1] <= scores[i]           # nothing is below or above a NaN
             i = end
-    return not falls
+        if not rises:
+            found = find_nan(&scores[0], n)
+    return found, bool(rises)
 
 
-def is_strictly_monotone(const number[::1] targets not None, bint decreasing):
-    """Whether each entry is above the one before, or below it."""
-    cdef Py_ssize_t i = 1, end, n = targets.shape[0]
-    cdef bint fails = False
-    with nogil:
-        while i < n and not fails:
-            end = min(n, i + CHUNK)
-            if decreasing:
-                for i in range(i, end):
-                    fails |= not targets[i - 1] > targets[i]
-            else:
-                for i in range(i, end):
-                    fails |= not targets[i - 1] < targets[i]
-            i = end
-    return not fails
+cdef Py_ssize_t find_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t start = 0, i, end
+    cdef bint found = False
+    while start < n:
+        end = min(n, start + CHUNK)
+        for i in range(start, end):
+            found |= scores[i] != scores[i]
+        if found:
+            for i in range(start, end):
+                if scores[i] != scores[i]:
+                    return i
+        start = end
+    return -1

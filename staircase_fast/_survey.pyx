@@ -21,7 +21,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
-from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_pending, add_sample, add_sums, cut_rows, flush, number
+from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_pending, add_sample, add_sums, cut_rows, flush, number, unpacked
 from staircase_fast._live cimport is_live, live_before
 from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater_key, lesser_key, prefetch
@@ -206,7 +206,7 @@ def collect(
 ):
     """Keep the rows of live buckets, in any order; return how many."""
     cdef Map cells = map_of(bucket_map)
-    cdef Scale exact = scale._asdict()
+    cdef Scale exact = unpacked(scale)
     cdef const uint64_t *live = &directory[0]
     cdef const floating *x = &scores[0]
     cdef const number *y = &targets[0]
@@ -342,7 +342,7 @@ def add_runs(
     const uint64_t[:, ::1] other_words not None,
 ):
     """rows += other_rows, words += other_words."""
-    cdef Scale exact = scale._asdict()
+    cdef Scale exact = unpacked(scale)
     cdef Py_ssize_t q
     with nogil:
         for q in range(rows.shape[0]):

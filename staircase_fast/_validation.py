@@ -17,9 +17,10 @@ from staircase_fast.exact import UNIT_WEIGHTS, Extent
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
+_NO_WEIGHTS = np.empty(0)
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
-_READABLE = tuple(np.dtype(kind) for kind in ("u1", "i1", "i4", "i8", "f4", "f8"))
+_READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 
 
 class Rows(NamedTuple):
@@ -30,50 +31,58 @@ class Rows(NamedTuple):
     weights: Column  # float64, or empty where all are 1
     targets_extent: Extent
     weights_extent: Extent
+    ascending: bool  # scores never decrease
 
 
-def rows(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows:
-    """Judge what `fit` was given."""
-    x = score_column("scores", scores)
+def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
+    """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
+    x = _float_column("scores", scores)
     y = _column("targets", targets)
     _same_length("scores", x, "targets", y)
     if len(x) == 0:
         raise ValueError("`scores` must have at least one row; got none.")
-    w, w_extent, present = weight_column("sample_weight", sample_weight, "scores", x)
-    y_extent = _target_extent("targets", y, loss)
+    return x, y, weight_column("sample_weight", sample_weight, "scores", x)
+
+
+def rows(x: Column, y: Column, w: Column, loss: Loss) -> Rows:
+    """Judge the entries of such columns."""
+    first_nan, ascending = _scan.order(x)
+    _no_nan("scores", x, first_nan)
+    w_extent, present = weight_extent("sample_weight", w)
+    y_extent = target_extent("targets", y, loss)
     if present is not None:
         x, y, w = x[present], y[present], w[present]
-    return Rows(x, y, w, y_extent, w_extent)
+    return Rows(x, y, w, y_extent, w_extent, ascending)
 
 
-def target_column(name: str, values: ArrayLike, loss: Loss) -> tuple[Column, Extent]:
+def target_column(name: str, values: ArrayLike) -> Column:
     """Targets alone, as `isotonic_regression` takes them."""
     y = _column(name, values)
     if len(y) == 0:
         raise ValueError(f"`{name}` must have at least one row; got none.")
-    return y, _target_extent(name, y, loss)
+    return y
 
 
 def score_column(name: str, values: ArrayLike) -> Column:
     """Scores as a float column: real or infinite, not NaN."""
-    x = _column(name, values)
-    if x.dtype.kind != "f":
-        # integers beyond 2**53 would be rounded, and two scores become one
-        x = _as_float_if_exact(name, x)
-    bad = _scan.first_nan(x)
-    if bad >= 0:
-        raise ValueError(f"`{name}` must not be NaN; got {x[bad]} at index {bad}.")
+    x = _float_column(name, values)
+    _no_nan(name, x, _scan.first_nan(x))
     return x
 
 
-def weight_column(
-    name: str, values: ArrayLike | None, rows_name: str, like: Column
-) -> tuple[Column, Extent, NDArray[np.bool_] | None]:
-    """Weights, their extent, and which rows are present (None: all of them)."""
+def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Column) -> Column:
+    """Weights as float64, one per row; none where none are given."""
     if values is None:
-        return np.empty(0), UNIT_WEIGHTS, None
+        return _NO_WEIGHTS
     w = _column(name, values).astype(np.float64, copy=False)
     _same_length(rows_name, like, name, w)
+    return w
+
+
+def weight_extent(name: str, w: Column) -> tuple[Extent, NDArray[np.bool_] | None]:
+    """Judge weights: their extent, and which rows are present (None: all of them)."""
+    if len(w) == 0:
+        return UNIT_WEIGHTS, None
     extent = Extent(*_scan.extent(w))
     if extent.first_bad >= 0:
         _refuse(name, "be finite", w, ~np.isfinite(w))
@@ -83,17 +92,28 @@ def weight_column(
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
-    return w, extent, w > 0 if extent.lowest == 0 else None
+    return extent, w > 0 if extent.lowest == 0 else None
+
+
+def target_extent(name: str, y: Column, loss: Loss) -> Extent:
+    """Judge targets."""
+    extent = Extent(*_scan.extent(y))
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", y, ~np.isfinite(y))
+    low, high = loss.target_range
+    if extent.lowest < low or extent.highest > high:
+        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
+    return extent
 
 
 def loss(given: str | Loss) -> Loss:
     """A loss, by object or by name."""
-    if isinstance(given, Loss):
-        return given
     if isinstance(given, str):
         if given in BY_NAME:
             return BY_NAME[given]()
         raise ValueError(f"`loss` must be one of {', '.join(map(repr, BY_NAME))}; got {given!r}.")
+    if isinstance(given, Loss):
+        return given
     raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
 
 
@@ -195,16 +215,6 @@ def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset
         raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
 
 
-def _target_extent(name: str, y: Column, loss: Loss) -> Extent:
-    extent = Extent(*_scan.extent(y))
-    if extent.first_bad >= 0:
-        _refuse(name, "be finite", y, ~np.isfinite(y))
-    low, high = loss.target_range
-    if extent.lowest < low or extent.highest > high:
-        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
-    return extent
-
-
 def _finite_total(name: str, w: Column) -> None:
     try:
         math.fsum(w)
@@ -228,6 +238,13 @@ def _column(name: str, values: ArrayLike) -> Column:
 
 def _array(name: str, values: ArrayLike) -> Column:
     """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
+    array = values if type(values) is np.ndarray else _from_anything(name, values)
+    if array.dtype not in _READABLE:  # as is what is byte-swapped
+        array = _widened(name, array)
+    return array if array.flags.aligned else array.copy()
+
+
+def _from_anything(name: str, values: ArrayLike) -> Column:
     if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
         bad = int(np.argmax(np.ma.getmaskarray(values)))
         raise ValueError(f"`{name}` must not have missing entries; got a masked one at index {bad}.")
@@ -237,19 +254,17 @@ def _array(name: str, values: ArrayLike) -> Column:
         raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
         array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
+    return array
+
+
+def _widened(name: str, array: Column) -> Column:
     if array.dtype.kind == "O":
-        array = _from_objects(name, array)
+        return _from_objects(name, array)
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if array.dtype.kind not in "iuf":
         first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
         raise TypeError(f"`{name}` must be real numbers; got {first}.")
-    if array.dtype in _READABLE:  # not so if byte-swapped
-        return array if array.flags.aligned else array.copy()
-    return _widened(name, array)
-
-
-def _widened(name: str, array: Column) -> Column:
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
             return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
@@ -257,6 +272,17 @@ def _widened(name: str, array: Column) -> Column:
         flat = array.reshape(-1)
         _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
     return array.astype(np.int64)
+
+
+def _float_column(name: str, values: ArrayLike) -> Column:
+    x = _column(name, values)
+    # integers beyond 2**53 would be rounded, and two scores become one
+    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
+
+
+def _no_nan(name: str, x: Column, first_nan: int) -> None:
+    if first_nan >= 0:
+        raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
 
 
 def _as_float_if_exact(name: str, x: Column) -> Column:

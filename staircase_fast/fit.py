@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _scan, _validation, ordered, survey
+from staircase_fast import _merge, _validation, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import Loss
 from staircase_fast.staircase import Staircase
@@ -77,18 +77,26 @@ def fit(
     the_loss = _validation.loss(loss)
     rising = _validation.direction(increasing, auto=True)
     limits = _validation.bounds(bounds)
-    rows = _validation.rows(scores, targets, sample_weight, the_loss)
+    columns = _validation.columns(scores, targets, sample_weight)
+    if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
+        table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
+        if table is not None:
+            return Staircase._of_table(table, the_loss, rising)
+    rows = _validation.rows(*columns, the_loss)
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
-    unsorted = not _scan.is_ascending(rows.scores)
-    if unsorted and not survey.suits(rows, scale):
-        rows, unsorted = ordered.in_score_order(rows), False
-    fit_rows = survey.fit_unsorted if unsorted else ordered.fit_sorted
+    fit_rows = ordered.fit_sorted
+    if not rows.ascending:
+        if survey.suits(rows, scale):
+            fit_rows = survey.fit_unsorted
+        else:
+            rows = ordered.in_score_order(rows)
 
     def stairs(rising: bool) -> Staircase:
         steps = fit_rows(rows, scale, decreasing=not rising, bounds=limits)
         # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
-        return Staircase._trusted(steps.left + 0.0, steps.right + 0.0, *steps[2:], the_loss, rising)
+        steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
+        return Staircase._of_steps(steps, the_loss, rising)
 
     if rising is not None:
         return stairs(rising)
@@ -132,18 +140,27 @@ def isotonic_regression(
     """
     the_loss = _validation.loss(loss)
     rising = _validation.direction(increasing, auto=False)
-    targets, extent = _validation.target_column("y", y, the_loss)
-    w, w_extent, present = _validation.weight_column("weights", weights, "y", targets)
+    targets = _validation.target_column("y", y)
+    w = _validation.weight_column("weights", weights, "y", targets)
     n = len(targets)
+    if n <= ordered.FEW_ROWS:
+        result = ordered.regress_few(targets, w, the_loss, decreasing=not rising)
+        if result is not None:
+            return IsotonicResult(*result)
+
+    extent = _validation.target_extent("y", targets, the_loss)
+    w_extent, present = _validation.weight_extent("weights", w)
     if present is not None:
         targets, w = targets[present], w[present]
     scale = scale_of(extent, w_extent, n)
-    starts, values, step_weights = ordered.merge(
-        targets, w, ordered.NO_TIES, scale, decreasing=not rising, bounds=ordered.UNBOUNDED
+    x = np.empty(n)
+    starts, step_weights = ordered.merge(
+        ordered.NO_SCORES, targets, w, scale, x, decreasing=not rising, bounds=ordered.UNBOUNDED
     )
     if present is not None:
         # absent entries belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
-    x = values if len(values) == n else np.repeat(values, np.diff(starts))
+    if len(step_weights) < n:
+        _merge.expand(x, starts)
     return IsotonicResult(x, step_weights, starts)

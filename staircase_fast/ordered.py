@@ -5,13 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _merge, _scan
+from staircase_fast import _few, _merge
 from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import Scale
+from staircase_fast.losses import Loss
 
-NO_TIES = np.empty(0, dtype=np.uint8)
+NO_SCORES = np.empty(0)
 UNBOUNDED = (-np.inf, np.inf)
+FEW_ROWS = _few.MOST_ROWS
 _MANY_ROWS = 64
+
+
+def fit_few(
+    x: Column, y: Column, w: Column, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
+) -> NDArray[np.float64] | None:
+    """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None where an entry is bad or unusual."""
+    table = np.empty((5, len(x)))
+    x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+    n_steps = _few.fit(x, y, w, *loss.target_range, decreasing, *bounds, table)
+    return table[:, :n_steps].copy() if n_steps else None
+
+
+def regress_few(
+    y: Column, w: Column, loss: Loss, *, decreasing: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]] | None:
+    """What `isotonic_regression` returns, for up to FEW_ROWS rows; None where an entry is bad or unusual."""
+    n = len(y)
+    x, weights, starts = np.empty(n), np.empty(n), np.empty(n + 1, dtype=np.intp)
+    n_steps = _few.regress(y.astype(np.float64, copy=False), w, *loss.target_range, decreasing, x, weights, starts)
+    return (x, weights[:n_steps], starts[: n_steps + 1]) if n_steps else None
 
 
 def in_score_order(rows: Rows) -> Rows:
@@ -23,43 +45,39 @@ def in_score_order(rows: Rows) -> Rows:
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of rows in score order."""
-    x = rows.scores
-    tied = np.zeros(len(x), dtype=np.uint8)
-    np.equal(x[1:], x[:-1], out=tied[1:].view(np.bool_))
-    starts, values, weights = merge(
-        rows.targets, rows.weights, tied if tied.any() else NO_TIES, scale, decreasing=decreasing, bounds=bounds
+    values = np.empty(len(rows.scores))
+    starts, weights = merge(
+        rows.scores, rows.targets, rows.weights, scale, values, decreasing=decreasing, bounds=bounds
     )
-    left, right = x[starts[:-1]].astype(np.float64), x[starts[1:] - 1].astype(np.float64)
-    return Steps(left, right, values, weights, np.diff(starts))
+    n = len(weights)
+    left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+    _merge.describe(rows.scores, starts, left, right, counts)
+    return Steps(left, right, _trimmed(values, n), weights, counts)
 
 
 def merge(
+    scores: Column,
     targets: Column,
     weights: Column,
-    tied: NDArray[np.uint8],
     scale: Scale,
+    values: NDArray[np.float64],
     *,
     decreasing: bool,
     bounds: tuple[float, float],
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Where each step starts, and the number of rows; the values; the weights."""
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Where each step starts, and the number of rows; the weight of each; its value in the first entries of `values`.
+
+    Scores count by their ties alone: none are needed where there are no ties.
+    """
     n = len(targets)
-    exact = targets.dtype.kind == "f" or scale.greatest <= 2**53  # a float64 holds each target
-    if exact and not len(tied) and bounds == UNBOUNDED and _scan.is_strictly_monotone(targets, decreasing):
-        own_weights = weights.copy() if len(weights) else np.ones(n)
-        return np.arange(n + 1), targets.astype(np.float64) + 0.0, own_weights
-    # work space for the worst case; what the stack does not reach is never touched, so it costs nothing
-    starts = np.empty(n + 1, dtype=np.intp)
-    values, step_weights = np.empty(n), np.empty(n)
-    known = np.empty(n, dtype=np.uint8)
-    words = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
+    # room for the worst case: what is never touched costs nothing
+    starts, step_weights = np.empty(n + 1, dtype=np.intp), np.empty(n)
+    work = np.empty(_merge.work_size(n, 0 if scale.narrow else scale.s_words + scale.w_words), dtype=np.uint64)
     # few rows are looked at one by one; of many, only those that can matter
-    buckets = np.empty(_merge.work_size(n) if n >= _MANY_ROWS else 0, dtype=np.uint8)
     n_steps = _merge.merge(
-        targets, weights, tied, scale, decreasing, *bounds, starts, values, step_weights, known, words, buckets
+        scores, targets, weights, scale, decreasing, *bounds, n < _MANY_ROWS, starts, values, step_weights, work
     )
-    starts[n_steps] = n
-    return _trimmed(starts, n_steps + 1), _trimmed(values, n_steps), _trimmed(step_weights, n_steps)
+    return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
 
 
 def _trimmed(column: Column, n: int) -> Column:

@@ -13,6 +13,8 @@ from staircase_fast.losses import Loss
 
 _FEW_QUERIES = 2000
 _NO_INDEX = np.empty((0, 4)), np.empty(0, dtype=np.int32)
+_put = object.__setattr__  # how a Staircase itself sets what others cannot
+_INTEGERS = np.dtype(np.int64)
 _FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
 
 
@@ -76,21 +78,36 @@ class Staircase:
     ) -> None:
         rising = _validation.direction(increasing, auto=False)
         steps = _validation.steps(left, right, values, weights, counts, rising=bool(rising))
+        for column in steps:
+            column.setflags(write=False)
         self._set(*steps, _validation.loss(loss), bool(rising))
 
     @classmethod
-    def _trusted(cls, *fields: Any) -> Staircase:
+    def _of_steps(cls, steps: _validation.Steps, loss: Loss, increasing: bool) -> Staircase:
         """A staircase of arrays that nobody else holds and that are known to be right."""
         stairs = cls.__new__(cls)
-        stairs._set(*fields)
+        for column in steps:
+            column.setflags(write=False)
+        stairs._set(*steps, loss, increasing)
         return stairs
 
-    def _set(self, *fields: Any) -> None:
-        for name, field in zip(_FIELDS, fields, strict=True):
-            if isinstance(field, np.ndarray):
-                field.setflags(write=False)
-            object.__setattr__(self, name, field)
-        object.__setattr__(self, "_index", None)
+    @classmethod
+    def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
+        """The same, of one array with a row for each of the five; the last are integers."""
+        stairs = cls.__new__(cls)
+        table.setflags(write=False)
+        stairs._set(table[0], table[1], table[2], table[3], table[4].view(_INTEGERS), loss, increasing)
+        return stairs
+
+    def _set(self, left: Any, right: Any, values: Any, weights: Any, counts: Any, loss: Loss, increasing: bool) -> None:
+        _put(self, "left", left)
+        _put(self, "right", right)
+        _put(self, "values", values)
+        _put(self, "weights", weights)
+        _put(self, "counts", counts)
+        _put(self, "loss", loss)
+        _put(self, "increasing", increasing)
+        _put(self, "_index", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
@@ -152,13 +169,15 @@ class Staircase:
         linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = _validation.queries(scores)
-        result = np.empty(shape) if out is None else _validation.output(out, shape)
+        result = target = np.empty(shape) if out is None else _validation.output(out, shape)
         if outside == "raise":
             _validation.within(queries, float(self.left[0]), float(self.right[-1]))
         below, above = (np.nan, np.nan) if outside == "nan" else (self.values[0], self.values[-1])
-        target = result if result.flags.c_contiguous and result.flags.aligned else np.empty(shape)
-        if out is not None and np.may_share_memory(queries, target):
-            queries = queries.copy()
+        if out is not None:
+            if not (out.flags.c_contiguous and out.flags.aligned):
+                target = np.empty(shape)
+            if np.may_share_memory(queries, target):
+                queries = queries.copy()
         index = self._index_for(len(queries))
         _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, *index, target.reshape(-1))
         if target is not result:
@@ -172,7 +191,7 @@ class Staircase:
         if self._index is None:
             if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**31:
                 return _NO_INDEX
-            object.__setattr__(self, "_index", cells.make_index(self.left))
+            _put(self, "_index", cells.make_index(self.left))
         return self._index  # type: ignore[return-value]
 
     def to_json(self) -> str:

@@ -61,15 +61,16 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
 
     n_items = n_kept + n_runs
     x, y = np.empty(n_items), np.empty(n_items)
-    w, run = np.empty(n_items if len(rows.weights) else 0), np.empty(n_items, dtype=np.intp)
+    w = np.empty(n_items if len(rows.weights) else 0)
+    tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
     n_items = _finish.sequence(
         *columns, kept[:n_kept], bucket_map, directory, atoms, atom_runs, runs.rows,
-        np.empty((n_kept + 1, 3)), np.empty(n_live + 1, dtype=np.intp), x, y, w, run,
+        np.empty((n_kept + 1, 3)), np.empty(n_live + 1, dtype=np.intp), x, y, w, tied, run,
     )  # fmt: skip
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
     words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)
     n_steps = _finish.merge_items(
-        x[:n_items], y, w, run, runs.words, scale, decreasing, *bounds,
+        y[:n_items], w, tied, run, runs.words, scale, decreasing, *bounds,
         starts, values, weights, np.empty(n_items, dtype=np.uint8), words,
     )  # fmt: skip
     starts[n_steps] = n_items

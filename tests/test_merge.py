@@ -42,16 +42,15 @@ WEIGHTS = {
 }
 
 
-def merged(targets, weights, tied, *, decreasing, every_row):
+def merged(scores, targets, weights, *, decreasing, every_row):
     weights_extent = Extent(*_scan.extent(weights)) if len(weights) else UNIT_WEIGHTS
     scale = scale_of(Extent(*_scan.extent(targets)), weights_extent, N)
     starts, values, step_weights = np.empty(N + 1, dtype=np.intp), np.empty(N), np.empty(N)
-    known, words = np.empty(N, dtype=np.uint8), np.empty(N * (scale.s_words + scale.w_words), dtype=np.uint64)
-    buckets = np.empty(0 if every_row else _merge.work_size(N), dtype=np.uint8)
+    work = np.empty(_merge.work_size(N, scale.s_words + scale.w_words), dtype=np.uint64)
     n_steps = _merge.merge(
-        targets, weights, tied, scale, decreasing, -np.inf, np.inf, starts, values, step_weights, known, words, buckets
+        scores, targets, weights, scale, decreasing, -np.inf, np.inf, every_row, starts, values, step_weights, work
     )
-    return starts[:n_steps], values[:n_steps], step_weights[:n_steps]
+    return starts[: n_steps + 1], values[:n_steps], step_weights[:n_steps]
 
 
 @pytest.mark.parametrize("decreasing", [False, True])
@@ -59,9 +58,8 @@ def merged(targets, weights, tied, *, decreasing, every_row):
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("targets", TARGETS)
 def test_buckets_change_nothing(targets, weights, ties, decreasing):
-    tied = (np.random.default_rng(7).random(N) < ties).astype(np.uint8) if ties else np.empty(0, dtype=np.uint8)
-    tied[:1] = 0
-    case = TARGETS[targets], WEIGHTS[weights], tied
+    scores = np.cumsum(np.random.default_rng(7).random(N) >= ties).astype(float) if ties else np.empty(0)
+    case = scores, TARGETS[targets], WEIGHTS[weights]
     whole, pruned = (merged(*case, decreasing=decreasing, every_row=every) for every in (True, False))
     np.testing.assert_array_equal(pruned[0], whole[0])
     assert_same_bits(pruned[1], whole[1])

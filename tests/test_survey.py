@@ -55,7 +55,7 @@ WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights"
 
 
 def rows_and_scale(scores, targets, weights):
-    rows = _validation.rows(scores, targets, weights, SquaredError())
+    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError())
     return rows, scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
 
