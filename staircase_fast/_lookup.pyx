@@ -1,15 +1,19 @@
 """Evaluate a staircase.
 
-Kernels here assume clean input: at least one step, steps in ascending order of score, no NaN among the queries.
+Kernels here assume clean input: at least one step, steps in ascending order of score, their ends and values no NaN.
 
     left[0] <= right[0] < left[1] <= right[1] < ..       ends of the steps, -inf and inf allowed
 """
 
-from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int32_t, int64_t
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
-from staircase_fast._steps cimport Stairs, started, started_by
+from staircase_fast._select cimport greater, lesser, prefetch
+from staircase_fast._steps cimport Entry, started, started_by
+
+cdef enum:
+    MANY_ENTRIES = 1 << 14    # more do not stay in the nearest caches
 
 
 def locate(
@@ -24,20 +28,18 @@ def locate(
 def index_steps(
     const double[::1] left not None,              # IN
     const double[:, ::1] bucket_map not None,     # IN  Cell
-    int32_t[::1] first not None,                  # OUT one more than there are buckets
+    double[:, ::1] index not None,                # OUT Entry, one more than there are buckets
 ):
-    """first[b] = how many steps start in a bucket before b."""
     cdef Map cells = map_of(bucket_map)
-    cdef Py_ssize_t step, b = 0, bucket
+    cdef Entry *entries = <Entry *>&index[0, 0]
+    cdef Py_ssize_t step = 0, start, b, n = left.shape[0]
     with nogil:
-        for step in range(left.shape[0]):
-            bucket = bucket_of(cells, left[step])
-            while b <= bucket:
-                first[b] = <int32_t>step
-                b += 1
-        while b < first.shape[0]:
-            first[b] = <int32_t>left.shape[0]
-            b += 1
+        for b in range(index.shape[0]):
+            start = step
+            while step < n and bucket_of(cells, left[step]) == b:
+                step += 1
+            entries[b].before = ~start if step - start > 1 else start
+            entries[b].edge = left[start] if step - start == 1 else NAN
 
 
 def evaluate(
@@ -45,56 +47,121 @@ def evaluate(
     const double[::1] left not None,              # IN
     const double[::1] right not None,             # IN
     const double[::1] values not None,            # IN
-    double below,
-    double above,
     bint linear,
+    bint outside,                                 # IN  whether queries outside the steps get NaN, not the nearest value
     const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
-    const int32_t[::1] first not None,            # IN  from index_steps
+    const double[:, ::1] index not None,          # IN  from index_steps
     double[::1] out not None,                     # OUT one per query
 ):
-    """out[i] = the staircase at queries[i]."""
-    cdef Stairs stairs = Stairs(
-        left.shape[0], &left[0], &right[0], &values[0], below, above, linear, NULL
-    )
-    cdef Py_ssize_t i, start, size
-    cdef int32_t buckets[BATCH]
+    """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1."""
+    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0], linear, False, outside)
     cdef Map cells
-    if bucket_map.shape[0]:
+    cdef const Entry *entries = NULL
+    cdef Py_ssize_t i, start = 0, size, n = queries.shape[0]
+    cdef int64_t counts[BATCH]
+    cdef bint missing = False
+    if index.shape[0]:
         cells = map_of(bucket_map)
-        stairs.first = &first[0]
+        entries = <const Entry *>&index[0, 0]
+    stairs.plain = is_plain(&stairs)
     with nogil:
-        if stairs.first != NULL:
-            start = 0
-            while start < queries.shape[0]:
-                size = min(BATCH, queries.shape[0] - start)
-                find_buckets(cells, &queries[start], size, buckets)
-                for i in range(start, start + size):
-                    out[i] = value_at(&stairs, started_by(&stairs, buckets[i - start], queries[i]), queries[i])
-                start += size
-        else:
-            for i in range(queries.shape[0]):
-                out[i] = value_at(&stairs, started(stairs.left, stairs.n, queries[i]), queries[i])
+        while start < n:
+            size = min(BATCH, n - start)
+            if entries != NULL:
+                count_started(cells, entries, index.shape[0] > MANY_ENTRIES, &stairs, &queries[start], size, counts)
+            else:
+                for i in range(size):
+                    counts[i] = started(stairs.left, stairs.n, queries[start + i])
+            take_values(&stairs, &queries[start], size, counts, &out[start])
+            for i in range(start, start + size):
+                missing |= queries[i] != queries[i]
+            if missing:
+                break
+            start += size
+        if missing:
+            while queries[start] == queries[start]:
+                start += 1
+    return start if missing else -1
 
 
-cdef inline double value_at(const Stairs *stairs, Py_ssize_t n_started, double query) noexcept nogil:
-    """The value at a query at or above the start of the first `n_started` steps."""
-    if n_started == 0:
-        return stairs.below
-    if n_started == stairs.n and query > stairs.right[n_started - 1]:
-        return stairs.above
-    if not stairs.linear or query <= stairs.right[n_started - 1]:
-        return stairs.values[n_started - 1]
-    return between(stairs, n_started - 1, query)
+ctypedef struct Stairs:
+    Py_ssize_t n
+    const double *left
+    const double *right
+    const double *values
+    bint linear
+    bint plain                # no end, and no difference of two, is infinite
+    bint outside
 
 
-cdef inline double between(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
-    """The straight line over the gap right[step] < query < left[step + 1].
+cdef inline bint is_plain(const Stairs *stairs) noexcept nogil:
+    cdef double width = stairs.right[stairs.n - 1] - stairs.left[0]
+    cdef double height = stairs.values[stairs.n - 1] - stairs.values[0]
+    return width < INFINITY and -INFINITY < height < INFINITY     # the difference of two infinities is NaN, not less
+
+
+cdef inline void count_started(
+    Map cells, const Entry *entries, bint many, const Stairs *stairs, const floating *queries, Py_ssize_t n,
+    int64_t *counts
+) noexcept nogil:
+    """How many steps start at or below each query."""
+    cdef int32_t buckets[BATCH]
+    cdef Py_ssize_t i
+    find_buckets(cells, queries, n, buckets)
+    if many:
+        for i in range(n):
+            prefetch(entries + buckets[i])
+    for i in range(n):
+        counts[i] = started_by(entries + buckets[i], stairs.left, queries[i])
+        if many:
+            prefetch(stairs.values + counts[i])
+
+
+cdef inline void take_values(
+    const Stairs *stairs, const floating *queries, Py_ssize_t n, const int64_t *counts, double *out
+) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double lowest = stairs.left[0], highest = stairs.right[stairs.n - 1]
+    if not stairs.linear:
+        for i in range(n):
+            out[i] = stairs.values[counts[i] - (counts[i] > 0)]
+    elif stairs.plain:
+        for i in range(n):
+            out[i] = on_line(stairs, counts[i] - (counts[i] > 0), queries[i])
+    else:
+        for i in range(n):
+            out[i] = on_any_line(stairs, counts[i] - (counts[i] > 0), queries[i])
+    if stairs.outside:
+        for i in range(n):
+            out[i] = NAN if queries[i] < lowest or queries[i] > highest else out[i]
+
+
+cdef inline double on_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
+    """The value of the step up to its right end, then the straight line to the next one."""
+    cdef Py_ssize_t after = step + (step < stairs.n - 1)
+    cdef double low = stairs.values[step], high = stairs.values[after], start = stairs.right[step]
+    # on the last step the line has no length; a part that is not above 0, or NaN, is none
+    cdef double part = greater((query - start) / (stairs.left[after] - start), 0.0)
+    # rounding may overshoot the end by a bit
+    return held(low + lesser(part, 1.0) * (high - low), low, high)
+
+
+cdef inline double held(double value, double a, double b) noexcept nogil:
+    """The value, or the nearest between a and b."""
+    return lesser(greater(value, lesser(a, b)), greater(a, b))
+
+
+cdef inline double on_any_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
+    """The same where something is infinite, or overflows.
 
     An end at infinity is infinitely far away: a finite query gets the value at the other end, or half of each where
     both are infinite.
     """
-    cdef double start = stairs.right[step], end = stairs.left[step + 1]
-    cdef double low = stairs.values[step], high = stairs.values[step + 1], part, value
+    cdef double start = stairs.right[step], end, low = stairs.values[step], high, part
+    if query <= start or step == stairs.n - 1:
+        return low
+    end = stairs.left[step + 1]
+    high = stairs.values[step + 1]
     if start == -INFINITY:
         part = 0.5 if end == INFINITY else 1.0
     elif end == INFINITY:
@@ -104,8 +171,5 @@ cdef inline double between(const Stairs *stairs, Py_ssize_t step, double query) 
     else:
         part = (query - start) / (end - start)
     if -INFINITY < high - low < INFINITY:
-        value = low + part * (high - low)
-    else:
-        value = low * (1.0 - part) + high * part
-    # rounding may overshoot the end by a bit
-    return min(max(value, min(low, high)), max(low, high))
+        return held(low + part * (high - low), low, high)
+    return held(low * (1.0 - part) + high * part, low, high)

@@ -28,15 +28,6 @@ def scale_of(object targets not None, object weights not None, Py_ssize_t n):
     return *sizes, bool(s.narrow), bool(s.tame), s.greatest, s.cut, s.cut_error, s.cut_weight
 
 
-def first_nan(const floating[::1] scores not None):
-    """Index of the first NaN, or -1."""
-    cdef Py_ssize_t found = -1
-    if scores.shape[0]:
-        with nogil:
-            found = find_nan(&scores[0], scores.shape[0])
-    return found
-
-
 def order(const floating[::1] scores not None):
     """(index of the first NaN or -1, whether scores never decrease)."""
     cdef Py_ssize_t i = 1, end, found = -1, n = scores.shape[0]

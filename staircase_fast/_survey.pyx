@@ -17,7 +17,7 @@ arrays that add up.
 Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.
 """
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
@@ -56,7 +56,7 @@ def survey(
     const double[::1] weights not None,       # IN  or empty: all are 1
     double centre,                            # IN  of the targets, more or less
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    uint32_t[:, ::1] table not None,          # OUT Summary, added
+    uint32_t[:, ::1] table not None,          # OUT Summary
 ):
     cdef Map cells = map_of(bucket_map)
     cdef Summary *summaries = <Summary *>&table[0, 0]
@@ -70,6 +70,8 @@ def survey(
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef double off
     with nogil:
+        for i in range(table.shape[0]):
+            summaries[i] = Summary(0.0, 0.0, 0, INT16_MAX, INT16_MIN)
         for i in range(BATCH):
             masses[i] = 1.0
         while start < scores.shape[0]:

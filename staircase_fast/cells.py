@@ -14,9 +14,13 @@ _EVEN = 2.0  # buckets this many times as full as they should be are no reason f
 _CROWD = 16  # scores of the sample in one bucket, where there should be few
 _FEW = 8  # scores of the sample that do not tell where in a cell the others are
 _FEW_PARTS, _EVEN_PARTS = 16, 16
+_PARTS_PER_STEP, _MANY_STEPS = 8, 10_000
 _LARGEST = np.finfo(np.float64).max
 
 Map = NDArray[np.float64]  # a row per cell: parts per unit of score, shift, first part, last part
+
+
+Index = tuple[Map, NDArray[np.float64]]  # an entry per bucket (`_steps.pxd`)
 
 
 def sorted_sample(scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -75,10 +79,10 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     return np.concatenate([whole, cells])
 
 
-def make_index(left: NDArray[np.float64]) -> tuple[Map, NDArray[np.int32]]:
-    """A map in which few steps start in one bucket wherever queries fall, and how many start before each bucket."""
+def make_index(left: NDArray[np.float64]) -> Index:
+    """A map in which few steps start in one bucket wherever queries fall, and what starts in each bucket."""
     finite = left[np.isfinite(left)]
-    bucket_map = make_map(finite, 4 * len(left))
+    bucket_map = make_map(finite, (_PARTS_PER_STEP if len(left) < _MANY_STEPS else 2) * len(left))
     if len(bucket_map) > 1:
         # queries come from everywhere, not from where steps are: cut cells of few steps evenly, and all of them finely
         whole, cells = bucket_map[:1], bucket_map[1:]
@@ -88,9 +92,9 @@ def make_index(left: NDArray[np.float64]) -> tuple[Map, NDArray[np.int32]]:
         base = np.cumsum(parts) - parts
         cells[:, 1:] += (base - cells[:, 2])[:, np.newaxis]
         cells[even] = _cut_evenly(whole, base, parts)[even]
-    first = np.empty(n_buckets(bucket_map) + 1, dtype=np.int32)
-    _lookup.index_steps(left, bucket_map, first)
-    return bucket_map, first
+    index = np.empty((n_buckets(bucket_map) + 1, 2))
+    _lookup.index_steps(left, bucket_map, index)
+    return bucket_map, index
 
 
 def n_buckets(bucket_map: Map) -> int:

@@ -29,7 +29,7 @@ def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=No
 
 
 def many(scores, targets, weights, *, decreasing, bounds):
-    columns = _validation.rows(scores, targets, weights, SquaredError())
+    columns = _validation.rows(scores, targets, weights, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
     return ordered.fit_sorted(ordered.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
 
@@ -44,7 +44,7 @@ def test_few_rows_get_what_many_rows_get(rows, decreasing, bounds):
 
 @given(rows())
 def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
-    columns = _validation.rows(*rows, SquaredError())
+    columns = _validation.rows(*rows, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
     steps = ordered.fit_sorted(ordered.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
     stairs = sf.Staircase._of_steps(steps, SquaredError(), True)

@@ -55,7 +55,7 @@ WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights"
 
 
 def rows_and_scale(scores, targets, weights):
-    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError())
+    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError(), 1)
     return rows, scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
 
@@ -68,7 +68,7 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
     rows, scale = rows_and_scale(x, TARGETS[targets](x), WEIGHTS[weights])
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
-    surveyed = survey.fit_unsorted(rows, scale, **options)
+    surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
     plain = ordered.fit_sorted(ordered.in_score_order(rows), scale, **options)
     for one, other in zip(surveyed, plain, strict=True):
         assert_same_bits(one + 0, other + 0)
