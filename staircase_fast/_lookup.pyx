@@ -9,8 +9,21 @@ from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
+from staircase_fast._nan cimport first_nan, has_nan
 from staircase_fast._select cimport greater, lesser, prefetch
 from staircase_fast._steps cimport Entry, started, started_by
+
+ctypedef struct Stairs:
+    Py_ssize_t n
+    const double *left
+    const double *right
+    const double *values
+
+ctypedef struct Line:
+    double start
+    double slope
+    double low                # where it starts
+    double high               # where it ends
 
 cdef enum:
     MANY_ENTRIES = 1 << 14    # more do not stay in the nearest caches
@@ -42,6 +55,19 @@ def index_steps(
             entries[b].edge = left[start] if step - start == 1 else NAN
 
 
+def draw_lines(
+    const double[::1] left not None,              # IN
+    const double[::1] right not None,             # IN
+    const double[::1] values not None,            # IN
+    double[:, ::1] lines not None,                # OUT Line, one per step
+):
+    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
+    cdef Py_ssize_t step
+    with nogil:
+        for step in range(stairs.n):
+            (<Line *>&lines[step, 0])[0] = line_after(&stairs, step)
+
+
 def evaluate(
     const floating[::1] queries not None,         # IN
     const double[::1] left not None,              # IN
@@ -51,53 +77,43 @@ def evaluate(
     bint outside,                                 # IN  whether queries outside the steps get NaN, not the nearest value
     const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
     const double[:, ::1] index not None,          # IN  from index_steps
+    const double[:, ::1] lines not None,          # IN  from draw_lines, or empty: draw what is asked for
     double[::1] out not None,                     # OUT one per query
 ):
     """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1."""
-    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0], linear, False, outside)
+    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
     cdef Map cells
     cdef const Entry *entries = NULL
+    cdef const Line *drawn = NULL
     cdef Py_ssize_t i, start = 0, size, n = queries.shape[0]
     cdef int64_t counts[BATCH]
     cdef bint missing = False
     if index.shape[0]:
         cells = map_of(bucket_map)
         entries = <const Entry *>&index[0, 0]
-    stairs.plain = is_plain(&stairs)
+    if lines.shape[0]:
+        drawn = <const Line *>&lines[0, 0]
     with nogil:
-        while start < n:
+        while start < n and not missing:
             size = min(BATCH, n - start)
             if entries != NULL:
                 count_started(cells, entries, index.shape[0] > MANY_ENTRIES, &stairs, &queries[start], size, counts)
             else:
                 for i in range(size):
                     counts[i] = started(stairs.left, stairs.n, queries[start + i])
-            take_values(&stairs, &queries[start], size, counts, &out[start])
-            for i in range(start, start + size):
-                missing |= queries[i] != queries[i]
-            if missing:
-                break
+            if linear:
+                follow_lines(&stairs, drawn, &queries[start], size, counts, &out[start])
+            else:
+                for i in range(size):
+                    out[start + i] = stairs.values[counts[i] - (counts[i] > 0)]
+            if outside:
+                for i in range(start, start + size):
+                    out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
+            missing = has_nan(&queries[start], size)
             start += size
         if missing:
-            while queries[start] == queries[start]:
-                start += 1
+            start += first_nan(&queries[start - size], size) - size
     return start if missing else -1
-
-
-ctypedef struct Stairs:
-    Py_ssize_t n
-    const double *left
-    const double *right
-    const double *values
-    bint linear
-    bint plain                # no end, and no difference of two, is infinite
-    bint outside
-
-
-cdef inline bint is_plain(const Stairs *stairs) noexcept nogil:
-    cdef double width = stairs.right[stairs.n - 1] - stairs.left[0]
-    cdef double height = stairs.values[stairs.n - 1] - stairs.values[0]
-    return width < INFINITY and -INFINITY < height < INFINITY     # the difference of two infinities is NaN, not less
 
 
 cdef inline void count_started(
@@ -117,33 +133,39 @@ cdef inline void count_started(
             prefetch(stairs.values + counts[i])
 
 
-cdef inline void take_values(
-    const Stairs *stairs, const floating *queries, Py_ssize_t n, const int64_t *counts, double *out
+# Between the right end of a step and the left end of the next, values lie on a straight line.
+
+cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogil:
+    cdef Line line = Line(stairs.right[step], 0.0, stairs.values[step], stairs.values[step])
+    if step < stairs.n - 1:
+        line.high = stairs.values[step + 1]
+        line.slope = (line.high - line.low) / (stairs.left[step + 1] - line.start)
+        if not -INFINITY < line.slope < INFINITY or line.slope == 0.0:
+            line.slope = NAN                  # something is infinite, or overflows
+    return line
+
+
+cdef inline void follow_lines(
+    const Stairs *stairs, const Line *drawn, const floating *queries, Py_ssize_t n, const int64_t *counts, double *out
 ) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double lowest = stairs.left[0], highest = stairs.right[stairs.n - 1]
-    if not stairs.linear:
+    cdef Py_ssize_t i, step
+    cdef Line line
+    if drawn == NULL:
         for i in range(n):
-            out[i] = stairs.values[counts[i] - (counts[i] > 0)]
-    elif stairs.plain:
-        for i in range(n):
-            out[i] = on_line(stairs, counts[i] - (counts[i] > 0), queries[i])
+            step = counts[i] - (counts[i] > 0)
+            line = line_after(stairs, step)
+            out[i] = on_line(stairs, &line, step, queries[i])
     else:
         for i in range(n):
-            out[i] = on_any_line(stairs, counts[i] - (counts[i] > 0), queries[i])
-    if stairs.outside:
-        for i in range(n):
-            out[i] = NAN if queries[i] < lowest or queries[i] > highest else out[i]
+            step = counts[i] - (counts[i] > 0)
+            out[i] = on_line(stairs, drawn + step, step, queries[i])
 
 
-cdef inline double on_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
-    """The value of the step up to its right end, then the straight line to the next one."""
-    cdef Py_ssize_t after = step + (step < stairs.n - 1)
-    cdef double low = stairs.values[step], high = stairs.values[after], start = stairs.right[step]
-    # on the last step the line has no length; a part that is not above 0, or NaN, is none
-    cdef double part = greater((query - start) / (stairs.left[after] - start), 0.0)
+cdef inline double on_line(const Stairs *stairs, const Line *line, Py_ssize_t step, double query) noexcept nogil:
+    if line.slope != line.slope:
+        return on_odd_line(stairs, step, query)
     # rounding may overshoot the end by a bit
-    return held(low + lesser(part, 1.0) * (high - low), low, high)
+    return held(line.low + greater(query - line.start, 0.0) * line.slope, line.low, line.high)
 
 
 cdef inline double held(double value, double a, double b) noexcept nogil:
@@ -151,17 +173,16 @@ cdef inline double held(double value, double a, double b) noexcept nogil:
     return lesser(greater(value, lesser(a, b)), greater(a, b))
 
 
-cdef inline double on_any_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
-    """The same where something is infinite, or overflows.
+cdef double on_odd_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
+    """Where the slope is no number, or too small for one.
 
     An end at infinity is infinitely far away: a finite query gets the value at the other end, or half of each where
     both are infinite.
     """
-    cdef double start = stairs.right[step], end, low = stairs.values[step], high, part
-    if query <= start or step == stairs.n - 1:
+    cdef double start = stairs.right[step], end = stairs.left[step + 1]
+    cdef double low = stairs.values[step], high = stairs.values[step + 1], part
+    if query <= start:
         return low
-    end = stairs.left[step + 1]
-    high = stairs.values[step + 1]
     if start == -INFINITY:
         part = 0.5 if end == INFINITY else 1.0
     elif end == INFINITY:

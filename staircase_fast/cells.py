@@ -41,24 +41,24 @@ def firsts(ascending: NDArray[Any]) -> NDArray[np.intp]:
 def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
     """A map to about `wanted` buckets that the sorted sample fills evenly."""
     bucket_map = _map(sample, wanted, _CELLS)
-    if _crowded(sample, bucket_map) > 0.1:
+    if _crowded(sample, bucket_map, _CROWD * max(1.0, len(sample) / n_buckets(bucket_map))) > 0.1:
         bucket_map = _map(sample, wanted, _MANY_CELLS)  # slower to look up
     return bucket_map
 
 
-def _crowded(sample: NDArray[np.float64], bucket_map: Map) -> float:
-    """The share of the sample that is in a bucket with many other scores of it."""
+def _crowded(sample: NDArray[np.float64], bucket_map: Map, many: float) -> float:
+    """The share of scores that are in a bucket with more than `many` different ones."""
     scores = sample[firsts(sample)]
     bucket = np.empty(len(scores), dtype=np.int32)
     _lookup.locate(scores, bucket_map, bucket)
     crowd = np.diff(firsts(bucket), append=len(bucket))
-    return crowd[crowd > _CROWD * max(1.0, len(scores) / n_buckets(bucket_map))].sum() / max(1, len(sample))
+    return crowd[crowd > many].sum() / max(1, len(scores))
 
 
 def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     m = len(sample)
     if m == 0 or sample[0] == sample[-1]:
-        return np.array([[1.0, 0.0, 0.0, 0.0]])
+        return _one_cell(sample, 1)
     # the outermost thousandths do not decide where the bulk is cut
     low, high = sample[m // 1000], sample[m - 1 - m // 1000]
     if low == high:
@@ -69,7 +69,7 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     edges = np.searchsorted(cell, np.arange(n_cells + 1))
     inside = np.diff(edges)
     if inside.max() <= _EVEN * m / n_cells and max(low - sample[0], sample[-1] - high) <= (high - low) / 100:
-        return _cells(*_padded(sample[0], sample[-1], np.float64(m)), 0.0, np.float64(max(wanted, 1)))
+        return _one_cell(sample, wanted)
     first, last = sample[np.minimum(edges[:-1], m - 1)], sample[np.maximum(edges[1:] - 1, 0)]
     parts = np.maximum(np.round(wanted * (inside + 1) / m), 1)
     base = np.cumsum(parts) - parts
@@ -82,8 +82,10 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
 def make_index(left: NDArray[np.float64]) -> Index:
     """A map in which few steps start in one bucket wherever queries fall, and what starts in each bucket."""
     finite = left[np.isfinite(left)]
-    bucket_map = make_map(finite, (_PARTS_PER_STEP if len(left) < _MANY_STEPS else 2) * len(left))
-    if len(bucket_map) > 1:
+    wanted = (_PARTS_PER_STEP if len(left) < _MANY_STEPS else 2) * len(left)
+    bucket_map = _one_cell(finite, wanted)
+    if _crowded(finite, bucket_map, 2) > 0.05:
+        bucket_map = make_map(finite, wanted)
         # queries come from everywhere, not from where steps are: cut cells of few steps evenly, and all of them finely
         whole, cells = bucket_map[:1], bucket_map[1:]
         parts = cells[:, 3] - cells[:, 2] + 1
@@ -100,6 +102,12 @@ def make_index(left: NDArray[np.float64]) -> Index:
 def n_buckets(bucket_map: Map) -> int:
     """How many buckets a map has."""
     return int(bucket_map[-1, 3]) + 1
+
+
+def _one_cell(sample: NDArray[np.float64], wanted: int) -> Map:
+    if len(sample) == 0 or sample[0] == sample[-1]:
+        return np.array([[1.0, 0.0, 0.0, 0.0]])
+    return _cells(*_padded(sample[0], sample[-1], np.float64(len(sample))), 0.0, np.float64(max(wanted, 1)))
 
 
 def _cells(low: Any, high: Any, first: Any, parts: Any) -> Map:
@@ -119,5 +127,6 @@ def _cut_evenly(whole: Map, first: NDArray[np.float64], parts: NDArray[np.float6
 
 def _padded(low: Any, high: Any, n: Any) -> tuple[Any, Any]:
     """A range that holds more of what n samples were taken from."""
-    pad = (high / n - low / n) * 4
-    return np.maximum(low - pad, -_LARGEST), np.minimum(high + pad, _LARGEST)
+    with np.errstate(over="ignore"):
+        pad = (high / n - low / n) * 4
+        return np.maximum(low - pad, -_LARGEST), np.minimum(high + pad, _LARGEST)

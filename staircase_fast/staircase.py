@@ -12,7 +12,7 @@ from staircase_fast import _lookup, _validation, cells, serialization, settings,
 from staircase_fast.losses import Loss
 
 _FEW_QUERIES = 2000
-_NO_INDEX = np.empty((0, 4)), np.empty((0, 2))
+_NO_INDEX = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))  # map, entries, lines
 _put = object.__setattr__  # how a Staircase itself sets what others cannot
 _INTEGERS = np.dtype(np.int64)
 _FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
@@ -181,7 +181,7 @@ class Staircase:
             _validation.no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
-        flat, index = result.reshape(-1), self._index_for(len(queries))
+        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
 
         def look_up(part: slice) -> int:
             ends = self.left, self.right, self.values
@@ -196,13 +196,17 @@ class Staircase:
 
     __call__ = predict
 
-    def _index_for(self, n_queries: int) -> cells.Index:
+    def _index_for(self, n_queries: int, *, linear: bool) -> tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]:
         """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
         if self._index is None:
-            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**31:
+            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**29:
                 return _NO_INDEX
-            _put(self, "_index", cells.make_index(self.left))
-        return self._index  # type: ignore[return-value]
+            object.__setattr__(self, "_index", (*cells.make_index(self.left), _NO_INDEX[2]))
+        if linear and not len(self._index[2]):
+            lines = np.empty((self.n_steps, 4))
+            _lookup.draw_lines(self.left, self.right, self.values, lines)
+            object.__setattr__(self, "_index", (*self._index[:2], lines))
+        return self._index
 
     def to_json(self) -> str:
         """The staircase as JSON text; every float comes back from it as it was."""
