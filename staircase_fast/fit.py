@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from staircase_fast import _scan, _validation, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import Loss
+from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
 
 
@@ -82,7 +83,7 @@ def fit(
 
     unsorted = not _scan.is_ascending(rows.scores)
     if unsorted and not survey.suits(rows, scale):
-        rows, unsorted = ordered.in_score_order(rows), False
+        rows, unsorted = in_score_order(rows), False
     fit_rows = survey.fit_unsorted if unsorted else ordered.fit_sorted
 
     def stairs(rising: bool) -> Staircase:

@@ -14,13 +14,6 @@ UNBOUNDED = (-np.inf, np.inf)
 _MANY_ROWS = 64
 
 
-def in_score_order(rows: Rows) -> Rows:
-    """The same rows, sorted."""
-    order = np.argsort(rows.scores)
-    weights = rows.weights[order] if len(rows.weights) else rows.weights
-    return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights)
-
-
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of rows in score order."""
     x = rows.scores

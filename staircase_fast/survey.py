@@ -9,7 +9,8 @@ from staircase_fast import _lookup, _survey, cells
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
-from staircase_fast.ordered import fit_sorted, in_score_order
+from staircase_fast.order import in_score_order
+from staircase_fast.ordered import fit_sorted
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
