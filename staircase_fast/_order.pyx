@@ -14,17 +14,15 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast._cells cimport BATCH, floating
-from staircase_fast._select cimport greater, greater_word, lesser, lesser_word
-from staircase_fast._sort cimport Pair, Triple, insert, rank_of, score_of, sort_rows, spread
+from staircase_fast._select cimport greater_word, lesser_word
+from staircase_fast._sort cimport (
+    FEW, Pair, Triple, bits_of, double_of, insert, rank_of, ranked, score_of, shift_for, sort_rows, spread,
+)
 
 ctypedef fused bits:      # what a target lies in
     uint8_t
     uint32_t
     uint64_t
-
-ctypedef fused bundle:
-    Pair
-    Triple
 
 cdef enum:
     MIN_PART = 4096       # rows: two arrays of these are in the cache beside all else
@@ -87,7 +85,7 @@ def sort_columns(
 
 cdef inline void sort_all(
     const floating *scores, const bits *targets, const double *weights, Py_ssize_t n, floating *x, bits *y, double *w,
-    const Work *work, bundle *kind
+    const Work *work, ranked *kind
 ) noexcept nogil:
     cdef Py_ssize_t start = 0, p, n_parts
     if n <= work.part_rows:
@@ -96,7 +94,7 @@ cdef inline void sort_all(
     n_parts = scatter(scores, targets, weights, n, x, y, w, work)
     for p in range(n_parts):
         # digits that hold many rows may hold more than there is room for
-        sort_in_place(x + start, y + start, w + start if bundle is Triple else NULL, work.ends[p] - start, work, kind)
+        sort_in_place(x + start, y + start, w + start if ranked is Triple else NULL, work.ends[p] - start, work, kind)
         start = work.ends[p]
 
 
@@ -104,22 +102,21 @@ cdef inline void find_range(
     const floating *scores, Py_ssize_t n, const Work *work, uint64_t *first, uint64_t *last
 ) noexcept nogil:
     """Ranks between which a sample finds nearly all rows: a few far away shall not decide what a digit is."""
-    cdef Pair *rows = <Pair *>work.rows
-    cdef Pair *sample = <Pair *>work.spare
-    cdef Py_ssize_t i, m = min(n // 16, MOST_SAMPLED), a = 0, b = m - 1
+    cdef Pair *sample = <Pair *>work.rows
+    cdef Py_ssize_t i, m = min(n // 16, MOST_SAMPLED), a = 0, b = m - 1, far
     for i in range(m):
-        rows[i].x = scores[i * (n // m)]
-    sort_rows(rows, m, sample)
-    while a < b and sample[a].x == -INFINITY:
+        sample[i].rank = rank_of(scores[i * (n // m)])
+        sample[i].y = 0
+    sort_rows(sample, m, <Pair *>work.spare)
+    while a < b and sample[a].rank == rank_of(-INFINITY):
         a += 1
-    while a < b and sample[b].x == INFINITY:
+    while a < b and sample[b].rank == rank_of(INFINITY):
         b -= 1
-    if sample[a + (b - a) // 1000].x < sample[b - (b - a) // 1000].x:
-        i = (b - a) // 1000
-        a += i
-        b -= i
-    first[0] = rank_of(sample[a].x)
-    last[0] = rank_of(sample[b].x)
+    far = (b - a) // 1000
+    if sample[a + far].rank == sample[b - far].rank:
+        far = 0
+    first[0] = sample[a + far].rank
+    last[0] = sample[b - far].rank
 
 
 cdef inline Py_ssize_t scatter(
@@ -131,10 +128,9 @@ cdef inline Py_ssize_t scatter(
     cdef Py_ssize_t *ends = work.ends
     cdef Py_ssize_t i, at, d, p = 0, start, size
     cdef uint64_t first, last, rank
-    cdef int shift = 0
+    cdef int shift
     find_range(scores, n, work, &first, &last)
-    while (last - first) >> shift >= <uint64_t>work.n_digits:
-        shift += 1
+    shift = shift_for(last - first, work.n_digits)
     memset(work.digits, 0, work.n_digits * sizeof(uint32_t))
     for i in range(n):
         work.digits[(lesser_word(greater_word(rank_of(scores[i]), first), last) - first) >> shift] += 1
@@ -166,25 +162,29 @@ cdef inline Py_ssize_t scatter(
     return p + 1
 
 
-cdef void sort_in_place(floating *x, bits *y, double *w, Py_ssize_t n, const Work *work, bundle *kind) noexcept nogil:
+cdef void sort_in_place(floating *x, bits *y, double *w, Py_ssize_t n, const Work *work, ranked *kind) noexcept nogil:
     """Sort a part; if it is too large, cut it in three: below, at and above a pivot."""
     cdef Py_ssize_t i, below, above
-    cdef floating lo, hi, pivot
+    cdef uint64_t first, last, pivot, rank
     cdef bint lopsided = False
     while n > work.room:
-        find_extremes(x, n, &lo, &hi)
-        if lo == hi:
+        first = last = rank_of(x[0])
+        for i in range(1, n):
+            first = lesser_word(rank_of(x[i]), first)
+            last = greater_word(rank_of(x[i]), last)
+        if first == last:
             return
-        # Half the range of ranks is a poor guess of the median, but it can be halved 64 times at most.
-        pivot = <floating>score_of((rank_of(lo) >> 1) + (rank_of(hi) >> 1)) if lopsided else middle(x, n)
+        # half the range may be a poor guess of the median, but no range can be halved more than 64 times
+        pivot = first + ((last - first) >> 1) if lopsided else middle(x, n)
         below = i = 0
         above = n
         while i < above:                      # [0, below) < pivot, [below, i) == pivot, [above, n) > pivot
-            if x[i] < pivot:
+            rank = rank_of(x[i])
+            if rank < pivot:
                 swap(x, y, w, i, below)
                 below += 1
                 i += 1
-            elif x[i] > pivot:
+            elif rank > pivot:
                 above -= 1
                 swap(x, y, w, i, above)
             else:
@@ -194,10 +194,10 @@ cdef void sort_in_place(floating *x, bits *y, double *w, Py_ssize_t n, const Wor
             sort_in_place(x, y, w, below, work, kind)
             x += above
             y += above
-            w = w + above if bundle is Triple else NULL
+            w = w + above if ranked is Triple else NULL
             n -= above
         else:
-            sort_in_place(x + above, y + above, w + above if bundle is Triple else NULL, n - above, work, kind)
+            sort_in_place(x + above, y + above, w + above if ranked is Triple else NULL, n - above, work, kind)
             n = below
     if n > 1:
         sort_part(x, y, w, n, x, y, w, work, kind)
@@ -210,50 +210,39 @@ cdef inline void swap(floating *x, bits *y, double *w, Py_ssize_t i, Py_ssize_t 
         w[i], w[j] = w[j], w[i]
 
 
-cdef inline floating middle(const floating *x, Py_ssize_t n) noexcept nogil:
-    """The median of some scores from all over."""
-    cdef floating sample[15]
-    cdef Py_ssize_t i, j
-    for i in range(15):
-        j = i
-        while j > 0 and sample[j - 1] > x[i * (n // 15)]:
-            sample[j] = sample[j - 1]
-            j -= 1
-        sample[j] = x[i * (n // 15)]
-    return sample[7]
-
-
-cdef inline void find_extremes(const floating *x, Py_ssize_t n, floating *lo, floating *hi) noexcept nogil:
-    cdef double low = x[0], high = x[0]
+cdef inline uint64_t middle(const floating *x, Py_ssize_t n) noexcept nogil:
+    """The median of some ranks from all over."""
+    cdef Pair sample[FEW - 1]
     cdef Py_ssize_t i
-    for i in range(1, n):
-        low = lesser(x[i], low)
-        high = greater(x[i], high)
-    lo[0] = <floating>low
-    hi[0] = <floating>high
+    for i in range(FEW - 1):
+        sample[i] = Pair(rank_of(x[i * (n // (FEW - 1))]), 0)
+    insert(sample, FEW - 1)
+    return sample[FEW // 2 - 1].rank
 
 
 cdef inline void sort_part(
     const floating *scores, const bits *targets, const double *weights, Py_ssize_t n, floating *x, bits *y, double *w,
-    const Work *work, bundle *kind,
+    const Work *work, ranked *kind,
 ) noexcept nogil:
     """Sort what there is room for."""
-    cdef bundle *rows = <bundle *>work.rows
-    cdef bundle *spare = <bundle *>work.spare
-    cdef floating lo, hi
+    cdef ranked *rows = <ranked *>work.rows
+    cdef ranked *spare = <ranked *>work.spare
+    cdef uint64_t first = rank_of(scores[0]), last = first, rank
     cdef Py_ssize_t i
-    find_extremes(scores, n, &lo, &hi)
-    if lo == hi and x == scores:
-        return
     for i in range(n):
-        rows[i].x = scores[i]
+        rank = rank_of(scores[i])
+        first = lesser_word(rank, first)
+        last = greater_word(rank, last)
+        rows[i].rank = rank
         rows[i].y = targets[i]
-        if bundle is Triple:
-            rows[i].w = weights[i]
-    spread(rows, n, lo, hi, work.digits, work.n_digits, spare)
+        if ranked is Triple:
+            rows[i].w = bits_of(weights[i])
+    if first == last and x == scores:
+        return
+    spread(rows, n, first, last, work.digits, work.n_digits, spare)
     insert(spare, n)
     for i in range(n):
-        x[i] = <floating>spare[i].x
+        x[i] = <floating>score_of(spare[i].rank)
         y[i] = <bits>spare[i].y
-        if bundle is Triple:
-            w[i] = spare[i].w
+        if ranked is Triple:
+            w[i] = double_of(spare[i].w)
