@@ -47,7 +47,7 @@ cdef Work plan(Py_ssize_t n, uint8_t *work, Py_ssize_t *size) noexcept nogil:
     plan.part_rows = max(MIN_PART, n // MOST_PARTS)
     plan.room = min(n, 4 * plan.part_rows)
     plan.n_digits = MIN_PART
-    while plan.n_digits < n // 4 and plan.n_digits < MOST_DIGITS:
+    while plan.n_digits < n and plan.n_digits < MOST_DIGITS:
         plan.n_digits *= 2
     plan.rows = work
     plan.spare = work + plan.room * sizeof(Triple)
@@ -88,7 +88,7 @@ cdef inline void sort_all(
     const Work *work, ranked *kind
 ) noexcept nogil:
     cdef Py_ssize_t start = 0, p, n_parts
-    if n <= work.part_rows:
+    if n <= work.room:
         sort_part(scores, targets, weights, n, x, y, w, work, kind)
         return
     n_parts = scatter(scores, targets, weights, n, x, y, w, work)

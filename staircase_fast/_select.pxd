@@ -1,5 +1,6 @@
 # The lesser and the greater of two numbers without a branch: one instruction each, where an if could be mispredicted
-# for every other row.
+# for every other row.  Compilers turn a ? b : c back into a branch where they think it pays, so that SSE2 is asked for
+# by name where there is any; it treats NaN and zeros as the ? does.
 
 from libc.stdint cimport uint64_t
 

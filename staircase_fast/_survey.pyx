@@ -25,6 +25,7 @@ from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floatin
 from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_sample, flush, number, pend, pend_weighted
 from staircase_fast._plan cimport Bucket, plan
 from staircase_fast._select cimport greater, lesser
+from staircase_fast._sort cimport Triple, bits_of, double_of, rank_of, score_of, sort_rows
 from staircase_fast._steps cimport Stairs, started_by
 
 
@@ -164,51 +165,8 @@ def collect(
     return row - first
 
 
-cdef void sort_rows(Row *rows, Py_ssize_t n) noexcept nogil:
-    """Sort by score: quicksort that sets equal scores apart, insertion for few."""
-    cdef Py_ssize_t i, j, below, above
-    cdef Row row
-    cdef double pivot
-    while n > 24:
-        pivot = median(rows[0].x, rows[n >> 1].x, rows[n - 1].x)
-        below = 0
-        above = n
-        i = 0
-        while i < above:                      # [0, below) < pivot, [below, i) == pivot, [above, n) > pivot
-            row = rows[i]
-            if row.x < pivot:
-                rows[i] = rows[below]
-                rows[below] = row
-                below += 1
-                i += 1
-            elif row.x > pivot:
-                above -= 1
-                rows[i] = rows[above]
-                rows[above] = row
-            else:
-                i += 1
-        if below < n - above:                 # the shorter part first, so that the depth stays logarithmic
-            sort_rows(rows, below)
-            rows += above
-            n -= above
-        else:
-            sort_rows(rows + above, n - above)
-            n = below
-    for i in range(1, n):
-        row = rows[i]
-        j = i
-        while j > 0 and rows[j - 1].x > row.x:
-            rows[j] = rows[j - 1]
-            j -= 1
-        rows[j] = row
-
-
-cdef inline double median(double a, double b, double c) noexcept nogil:
-    return max(min(a, b), min(max(a, b), c))
-
-
 def sequence(
-    const double[:, ::1] kept not None,       # IN  Row
+    double[:, ::1] kept not None,             # IN  Row; then work
     Py_ssize_t n_kept,
     const double[:, ::1] table not None,      # IN  Bucket
     const double[:, ::1] bucket_map not None,  # IN  Cell
@@ -216,7 +174,7 @@ def sequence(
     const double[::1] atoms not None,         # IN
     const int32_t[::1] atom_runs not None,    # IN
     bint decreasing,                          # IN  whether signs in the table are turned
-    double[:, ::1] ordered not None,          # OUT Row, in score order
+    double[:, ::1] ordered not None,          # work: Triple, in score order
     Py_ssize_t[::1] ends not None,            # work: one more than there are buckets
     double[:, ::1] runs not None,             # OUT s, w of each quiet run; IN of each atom
     double[::1] x not None,                   # OUT items in score order, as `finish_items` takes them
@@ -227,7 +185,8 @@ def sequence(
     """Sort the kept rows and put quiet runs between them; return how many items there are."""
     cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
     cdef const Row *rows = <const Row *>&kept[0, 0]
-    cdef Row *sorted_rows = <Row *>&ordered[0, 0]
+    cdef Triple *sorted_rows = <Triple *>&ordered[0, 0]
+    cdef Triple *spare = <Triple *>&kept[0, 0]
     cdef const Bucket *buckets = <const Bucket *>&table[0, 0]
     cdef const uint64_t *bits = &live[0]
     cdef Py_ssize_t n_buckets = table.shape[0], b, i, n = 0, start, n_runs = 0
@@ -241,7 +200,7 @@ def sequence(
             ends[b + 1] += ends[b]
         for i in range(n_kept):
             b = bucket_of(cells, rows[i].x)
-            sorted_rows[ends[b]] = rows[i]
+            sorted_rows[ends[b]] = Triple(rank_of(rows[i].x), bits_of(rows[i].y), bits_of(rows[i].w))
             ends[b] += 1
         start = 0
         for b in range(n_buckets):
@@ -261,7 +220,7 @@ def sequence(
                 runs[n_runs - 1, 1] += buckets[b].w
                 continue
             quiet = False
-            sort_rows(sorted_rows + start, ends[b] - start)
+            sort_rows(sorted_rows + start, ends[b] - start, spare)
             i = start
             start = ends[b]
             if atomic and atom_runs[b] >= 0 and runs[atom_runs[b], 1] > 0:
@@ -275,15 +234,15 @@ def sequence(
 
 
 cdef inline Py_ssize_t append(
-    const Row *rows, Py_ssize_t *i, Py_ssize_t end, double up_to, double *x, double *y, double *w, Py_ssize_t *run,
+    const Triple *rows, Py_ssize_t *i, Py_ssize_t end, double up_to, double *x, double *y, double *w, Py_ssize_t *run,
     Py_ssize_t n,
 ) noexcept nogil:
     """Append the rows from i on with scores up to a limit to the items."""
-    while i[0] < end and rows[i[0]].x <= up_to:
-        x[n] = rows[i[0]].x
-        y[n] = rows[i[0]].y
+    while i[0] < end and score_of(rows[i[0]].rank) <= up_to:
+        x[n] = score_of(rows[i[0]].rank)
+        y[n] = double_of(rows[i[0]].y)
         if w != NULL:
-            w[n] = rows[i[0]].w
+            w[n] = double_of(rows[i[0]].w)
         run[n] = -1
         n += 1
         i[0] += 1

@@ -7,7 +7,7 @@ import numpy as np
 from staircase_fast import _order, _scan
 from staircase_fast._validation import Rows
 
-_FEW_ROWS = 1000
+_FEW_ROWS = 4096
 
 
 def in_score_order(rows: Rows) -> Rows:
