@@ -25,7 +25,7 @@ ctypedef fused bits:      # what a target lies in
     uint64_t
 
 cdef enum:
-    MIN_PART = 4096       # rows: two arrays of these are in the cache beside all else
+    MIN_PART = 4096       # rows: two arrays of these lie in the cache beside all else
     MOST_PARTS = 1024     # more, and writing to all of them at once gets slow
     MOST_DIGITS = 65536
     MOST_SAMPLED = 4096
@@ -34,6 +34,7 @@ cdef enum:
 ctypedef struct Work:
     Py_ssize_t part_rows  # digits that hold more than these are a part of their own
     Py_ssize_t room       # rows that fit into each of the two arrays
+    Py_ssize_t most_parts
     Py_ssize_t n_digits
     void *rows
     void *spare
@@ -42,27 +43,25 @@ ctypedef struct Work:
     uint16_t *part_of     # each digit
 
 
-cdef Work plan(Py_ssize_t n, uint8_t *work, Py_ssize_t *size) noexcept nogil:
-    cdef Work plan
-    plan.part_rows = max(MIN_PART, n // MOST_PARTS)
-    plan.room = min(n, 4 * plan.part_rows)
-    plan.n_digits = MIN_PART
-    while plan.n_digits < n and plan.n_digits < MOST_DIGITS:
-        plan.n_digits *= 2
-    plan.rows = work
-    plan.spare = work + plan.room * sizeof(Triple)
-    plan.ends = <Py_ssize_t *>(work + 2 * plan.room * sizeof(Triple))
-    plan.digits = <uint32_t *>(plan.ends + 2 * (n // plan.part_rows) + 2)
-    plan.part_of = <uint16_t *>(plan.digits + plan.n_digits)
-    size[0] = <uint8_t *>(plan.part_of + plan.n_digits) - work
-    return plan
+cdef Work sizes(Py_ssize_t n) noexcept nogil:
+    cdef Work work
+    work.part_rows = max(MIN_PART, n // MOST_PARTS)
+    work.room = min(n, 4 * work.part_rows)
+    work.most_parts = 2 * (n // work.part_rows) + 2       # any two side by side hold more than part_rows
+    work.n_digits = MIN_PART
+    while work.n_digits < n and work.n_digits < MOST_DIGITS:
+        work.n_digits *= 2
+    return work
 
 
 def work_size(Py_ssize_t n):
-    """Bytes that `sort_columns` wants for its work."""
-    cdef Py_ssize_t size
-    plan(n, NULL, &size)
-    return size
+    """Bytes that `sort_columns` wants for its work: at 10**7 rows 2 MB, and never much beside the columns."""
+    cdef Work work = sizes(n)
+    return (
+        2 * work.room * sizeof(Triple)
+        + work.most_parts * sizeof(Py_ssize_t)
+        + work.n_digits * (sizeof(uint32_t) + sizeof(uint16_t))
+    )
 
 
 def sort_columns(
@@ -74,8 +73,14 @@ def sort_columns(
     double[::1] w not None,                   # OUT or empty
     uint8_t[::1] work not None,               # work: work_size(n) bytes
 ):
-    cdef Py_ssize_t n = scores.shape[0], size
-    cdef Work own = plan(n, &work[0], &size)
+    """Sort 1 <= n < 2**32 rows."""
+    cdef Py_ssize_t n = scores.shape[0]
+    cdef Work own = sizes(n)
+    own.rows = &work[0]
+    own.spare = &work[own.room * sizeof(Triple)]
+    own.ends = <Py_ssize_t *>&work[2 * own.room * sizeof(Triple)]
+    own.digits = <uint32_t *>(own.ends + own.most_parts)
+    own.part_of = <uint16_t *>(own.digits + own.n_digits)
     with nogil:
         if weights.shape[0]:
             sort_all(&scores[0], &targets[0], &weights[0], n, &x[0], &y[0], &w[0], &own, <Triple *>own.rows)
@@ -229,6 +234,7 @@ cdef inline void sort_part(
     cdef ranked *spare = <ranked *>work.spare
     cdef uint64_t first = rank_of(scores[0]), last = first, rank
     cdef Py_ssize_t i
+    assert 0 < n <= work.room
     for i in range(n):
         rank = rank_of(scores[i])
         first = lesser_word(rank, first)

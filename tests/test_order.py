@@ -30,7 +30,7 @@ def against_the_median_of_three():
 
 
 def all_in_one_digit(*, against_the_pivot):
-    """The sample of every 16th row sees a wide range, of which nearly all rows are one digit, too many for the cache."""
+    """Every 16th row, which is the sample, sees a wide range; the others are one digit of it, and many."""
     x = 1.5 + 1e-12 * RNG.random(N)
     crowd = np.flatnonzero(np.arange(N) % 16)
     if against_the_pivot:
