@@ -19,12 +19,7 @@ from staircase_fast._cells cimport Map, bucket_of, floating, map_of
 from staircase_fast._exact cimport number, unpacked
 from staircase_fast._live cimport live_before
 from staircase_fast._rounded cimport rounded_sum, rounded_weight
-
-ctypedef struct Row:
-    double x
-    double y
-    double w
-
+from staircase_fast._sort cimport Triple, bits_of, double_of, rank_of, score_of, sort_rows
 
 ctypedef struct Items:
     double *x
@@ -33,49 +28,6 @@ ctypedef struct Items:
     uint8_t *tied
     Py_ssize_t *run
     Py_ssize_t n
-
-
-cdef void sort_rows(Row *rows, Py_ssize_t n) noexcept nogil:
-    """Sort by score: quicksort that sets equal scores apart, insertion for few."""
-    cdef Py_ssize_t i, j, below, above
-    cdef Row row
-    cdef double pivot
-    while n > 24:
-        pivot = median(rows[0].x, rows[n >> 1].x, rows[n - 1].x)
-        below = 0
-        above = n
-        i = 0
-        while i < above:                      # [0, below) < pivot, [below, i) == pivot, [above, n) > pivot
-            row = rows[i]
-            if row.x < pivot:
-                rows[i] = rows[below]
-                rows[below] = row
-                below += 1
-                i += 1
-            elif row.x > pivot:
-                above -= 1
-                rows[i] = rows[above]
-                rows[above] = row
-            else:
-                i += 1
-        if below < n - above:                 # the shorter part first, so that the depth stays logarithmic
-            sort_rows(rows, below)
-            rows += above
-            n -= above
-        else:
-            sort_rows(rows + above, n - above)
-            n = below
-    for i in range(1, n):
-        row = rows[i]
-        j = i
-        while j > 0 and rows[j - 1].x > row.x:
-            rows[j] = rows[j - 1]
-            j -= 1
-        rows[j] = row
-
-
-cdef inline double median(double a, double b, double c) noexcept nogil:
-    return max(min(a, b), min(max(a, b), c))
 
 
 def sequence(
@@ -88,7 +40,7 @@ def sequence(
     const double[::1] atoms not None,         # IN
     const int32_t[::1] atom_runs not None,    # IN
     const int64_t[::1] rows not None,         # IN  of each run
-    double[:, ::1] ordered not None,          # work: Row for each kept one, and one more
+    uint64_t[:, ::1] ordered not None,        # work: Triple, twice as many as were kept, and one more
     Py_ssize_t[::1] ends not None,            # work: one more than there are live buckets
     double[::1] x not None,                   # OUT items
     double[::1] y not None,
@@ -98,7 +50,8 @@ def sequence(
 ):
     """Sort the kept rows and put runs between them; return how many items there are."""
     cdef Map cells = map_of(bucket_map)
-    cdef Row *sorted_rows = <Row *>&ordered[0, 0]
+    cdef Triple *sorted_rows = <Triple *>&ordered[0, 0]
+    cdef Triple *spare = sorted_rows + kept.shape[0]
     cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, row, start = 0
     cdef bint atomic = atoms.shape[0] > 0
     cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
@@ -114,14 +67,16 @@ def sequence(
         for i in range(kept.shape[0]):
             row = kept[i]
             q = live_before(&directory[0], bucket_of(cells, scores[row]))
-            sorted_rows[ends[q]] = Row(scores[row], <double>targets[row], weights[row] if weights.shape[0] else 1.0)
+            sorted_rows[ends[q]] = Triple(
+                rank_of(scores[row]), bits_of(<double>targets[row]), bits_of(weights[row] if weights.shape[0] else 1.0)
+            )
             ends[q] += 1
         for q in range(n_live + 1):
             if rows[q]:
                 append_run(&items, NAN, q)
             if q == n_live:
                 break
-            sort_rows(sorted_rows + start, ends[q] - start)
+            sort_rows(sorted_rows + start, ends[q] - start, spare)
             i = start
             start = ends[q]
             if atomic and atom_runs[q] >= 0 and rows[atom_runs[q]]:
@@ -140,15 +95,19 @@ cdef inline void append_run(Items *items, double score, Py_ssize_t q) noexcept n
 
 
 cdef inline Py_ssize_t append_rows(
-    Items *items, const Row *rows, Py_ssize_t i, Py_ssize_t end, double up_to
+    Items *items, const Triple *rows, Py_ssize_t i, Py_ssize_t end, double up_to
 ) noexcept nogil:
     """Append the rows from i on with scores up to a limit; return the first that is not."""
-    while i < end and rows[i].x <= up_to:
-        items.x[items.n] = rows[i].x
-        items.y[items.n] = rows[i].y
+    cdef double x
+    while i < end:
+        x = score_of(rows[i].rank)
+        if x > up_to:
+            break
+        items.x[items.n] = x
+        items.y[items.n] = double_of(rows[i].y)
         if items.w != NULL:
-            items.w[items.n] = rows[i].w
-        items.tied[items.n] = items.n > 0 and items.x[items.n - 1] == rows[i].x
+            items.w[items.n] = double_of(rows[i].w)
+        items.tied[items.n] = items.n > 0 and items.x[items.n - 1] == x
         items.run[items.n] = -1
         items.n += 1
         i += 1

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from staircase_fast import _merge, _validation, ordered, settings, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import Loss
+from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
 
 
@@ -92,8 +93,8 @@ def fit(
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
     surveyed = not rows.ascending and survey.suits(rows, scale)
-    if not (surveyed or rows.ascending):
-        rows = ordered.in_score_order(rows)
+    if not surveyed:
+        rows = in_score_order(rows)
 
     def stairs(rising: bool) -> Staircase:
         if surveyed:

@@ -12,7 +12,8 @@ from staircase_fast import _finish, _lookup, _survey, cells, threads
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
-from staircase_fast.ordered import fit_sorted, in_score_order
+from staircase_fast.order import in_score_order
+from staircase_fast.ordered import fit_sorted
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
@@ -165,7 +166,7 @@ def finish(
     n_items = len(kept) + len(runs.rows)
     x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if len(rows.weights) else 0)
     tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
-    work = np.empty((len(kept) + 1, 3)), np.empty(n_live + 1, dtype=np.intp)
+    work = np.empty((2 * len(kept) + 1, 3), dtype=np.uint64), np.empty(n_live + 1, dtype=np.intp)
     n_items = _finish.sequence(*rows[:3], kept, *live, runs.rows, *work, x, y, w, tied, run)
 
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)

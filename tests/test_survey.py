@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparing import assert_same_bits
 
-from staircase_fast import _lookup, _validation, cells, ordered, survey
+from staircase_fast import _lookup, _validation, cells, order, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import SquaredError
 
@@ -69,7 +69,7 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
     surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
-    plain = ordered.fit_sorted(ordered.in_score_order(rows), scale, **options)
+    plain = ordered.fit_sorted(order.in_score_order(rows), scale, **options)
     for one, other in zip(surveyed, plain, strict=True):
         assert_same_bits(one + 0, other + 0)
 
