@@ -62,15 +62,14 @@ cdef inline void mark(
 ) noexcept nogil:
     """Live buckets among [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b
-    cdef double gap = 0.0, lowest, after, s, w, lo, hi
+    cdef double gap = 0.0, after, s, w, lo, hi, room
     for b in range(start, stop):
         s = buckets[b].s
         w = buckets[b].w
         lo = buckets[b].lo
         hi = buckets[b].hi
         after = gap + (s - slope * w)
-        lowest = min(gap, after)
-        if lo < slope < hi:
-            lowest = min(lowest, gap - (slope - lo) * ((w * hi - s) / (hi - lo)))
-        live[b] = not lowest > margin
+        # the corner lies (slope - lo)*a below the start; where the slope is not between lo and hi, an end is lower still
+        room = min(gap, after) - margin
+        live[b] = not ((room > 0) & ((hi == lo) | ((gap - margin) * (hi - lo) > (slope - lo) * (w * hi - s))))
         gap = after
