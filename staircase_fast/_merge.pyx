@@ -13,6 +13,9 @@ from staircase_fast._exact cimport number, unpacked
 from staircase_fast._plan cimport Bucket, plan
 from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
 
+cdef enum:
+    GROUP = 4             # of buckets, in the plan
+
 
 def merge(
     const floating[::1] scores not None,       # IN  ascending, or empty: no two are equal
@@ -206,13 +209,14 @@ cdef void push_all(
     # sums are rounded once per bucket, and within one, twice per row at most
     plan(
         buckets, n_buckets, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n, stack.scale.greatest,
-        stack.starts, stack.s, stack.w, live
+        stack.starts, stack.s, stack.w, live, GROUP
     )
     b = 0
     while b < n_buckets:
         start = b
         if live[b]:
-            b += 1
+            while b < n_buckets and live[b]:
+                b += 1
             push_rows(stack, y, weights, tied, kind, begin(tied, n, start), begin(tied, n, b))
         else:
             s = 0

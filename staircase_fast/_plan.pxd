@@ -26,20 +26,25 @@ ctypedef struct Bucket:
 cdef inline void plan(
     const Bucket *buckets,        # IN
     Py_ssize_t n,
-    Py_ssize_t n_rows,
+    Py_ssize_t n_rows,            # most roundings that a sum has
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
     double *w,                    # work: n
     uint8_t *live,                # OUT
+    Py_ssize_t group=1,           # buckets between two ends of chords: more make a plan quick, fewer make it good
 ) noexcept nogil:
     """Mark live buckets."""
-    cdef Py_ssize_t b, top = -1, start, block, stop
+    cdef Py_ssize_t b = 0, top = -1, start, block, stop
     cdef double s_b, w_b, size, margin
-    for b in range(n):
+    while b < n:
+        start = b
         s_b = buckets[b].s
         w_b = buckets[b].w
-        start = b
+        for b in range(b + 1, min(b + group, n)):
+            s_b += buckets[b].s
+            w_b += buckets[b].w
+        b = min(start + group, n)
         while top >= 0 and s[top] * w_b >= s_b * w[top]:
             s_b += s[top]
             w_b += w[top]
@@ -69,7 +74,7 @@ cdef inline void mark(
         lo = buckets[b].lo
         hi = buckets[b].hi
         after = gap + (s - slope * w)
-        # the corner lies (slope - lo)*a below the start; where the slope is not between lo and hi, an end is lower still
+        # the corner lies (slope - lo)*a below the start; where the slope is not between lo and hi, an end is lower
         room = min(gap, after) - margin
         live[b] = not ((room > 0) & ((hi == lo) | ((gap - margin) * (hi - lo) > (slope - lo) * (w * hi - s))))
         gap = after

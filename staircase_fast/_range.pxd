@@ -9,7 +9,8 @@ from libc.math cimport INFINITY, floor, isfinite
 
 from staircase_fast._exact cimport number
 from staircase_fast._pair cimport (
-    Pair, pair_first, pair_greater, pair_lesser, pair_minus, pair_of, pair_plus, pair_positive_or, pair_second, pair_size
+    Pair, pair_first, pair_greater, pair_lesser, pair_minus, pair_of, pair_plus, pair_positive_or, pair_second,
+    pair_size,
 )
 from staircase_fast._plan cimport Bucket
 from staircase_fast._select cimport greater, lesser
@@ -101,11 +102,10 @@ cdef inline Range range_after(const Gauge *gauge, const number *values, Py_ssize
     cdef Range r = gauge.range
     cdef double greatest = max(-r.lowest, r.highest)
     cdef Py_ssize_t i
+    r.least = min(pair_first(gauge.least), pair_second(gauge.least))
     if r.integral:
         r.least = 1.0 if greatest > 0 else INFINITY
-        return r
-    r.least = min(pair_first(gauge.least), pair_second(gauge.least))
-    if greatest >= 2251799813685248.0:                   # 2**51
+    if greatest >= 2251799813685248.0:                   # 2**51: there `note` may take halves for integers
         r.integral = True
         for i in range(n):
             r.integral = r.integral and floor(<double>values[i]) == <double>values[i]

@@ -6,7 +6,9 @@ from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, two_product
+from staircase_fast._exact cimport (
+    MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, number, two_product
+)
 
 
 cdef inline double rounded(
@@ -80,6 +82,29 @@ cdef inline double quick_ratio(
     if quotient + (rest - margin) != quotient + (rest + margin):
         return NAN
     return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
+
+
+cdef inline double quick_mean(const number *y, Py_ssize_t n, double greatest) noexcept nogil:
+    """The mean of few numbers that doubles hold, rounded to nearest, or NaN where two doubles are not enough to tell.
+
+    The sum is `high`, which was rounded n - 1 times, and what that lost, exactly.  Each loss is at most n*u*greatest,
+    with u = 2**-53; adding them up to `low` loses at most (n*u)**2 * n*greatest.  The margin has 64 times of that, for
+    the mean, and far more than the error of `rest`.
+    """
+    cdef double high = <double>y[0], low = 0.0, count = <double>n, error, quotient, product, rest, margin
+    cdef Py_ssize_t i
+    for i in range(1, n):
+        high = two_sum(high, <double>y[i], &error)
+        low += error
+    if n == 2:
+        return high * 0.5 + 0.0              # often on a midpoint, where a margin cannot tell; but nothing was lost
+    quotient = high / count
+    product = two_product(quotient, count, &error)
+    rest = (((high - product) - error) + low) / count
+    margin = fabs(rest) * 1e-10 + greatest * (count * count * 7.888609052210118e-31)       # 2**-100
+    if quotient + (rest - margin) != quotient + (rest + margin):
+        return NAN
+    return quotient + rest
 
 
 # Careful: any size, by comparing with the midpoints between doubles.

@@ -77,7 +77,18 @@ def merge(
     work = np.empty(_merge.work_size(n, 0 if scale.narrow else scale.s_words + scale.w_words), dtype=np.uint64)
     # few rows are looked at one by one; of many, only those that can matter
     n_steps = _merge.merge(
-        scores, targets, weights, scale, decreasing, *bounds, n < _MANY_ROWS, summarised, starts, values, step_weights, work
+        scores,
+        targets,
+        weights,
+        scale,
+        decreasing,
+        *bounds,
+        n < _MANY_ROWS,
+        summarised,
+        starts,
+        values,
+        step_weights,
+        work,
     )
     return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
 
