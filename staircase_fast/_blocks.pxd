@@ -227,6 +227,18 @@ cdef inline void push_rows(
                 ss[top] = s
                 ws[top] = w
                 known[top] = False
+                # a row beyond the row before it, which is a block of its own: no sums are needed to tell
+                while (
+                    tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
+                ):
+                    start = i
+                    w = <sum_t>weights[i] if weights != NULL else 1
+                    top += 1
+                    starts[top] = i
+                    ss[top] = <sum_t>y[i] * w
+                    ws[top] = w
+                    known[top] = False
+                    i += 1
                 continue
             stack.n = top + 1
         push(stack, y, weights, start, i, s, w, False)
@@ -259,7 +271,7 @@ cdef inline void finish(
     cdef uint64_t scratch[MAX_WORDS]
     cdef uint64_t *sums = NULL
     cdef double value, weight = 0.0
-    cdef bint plain = stack.run == NULL and weights == NULL and stack.scale.tame and (
+    cdef bint plain = stack.run == NULL and weights == NULL and stack.scale.cut != 0 and (
         number is float or number is double
     )
     for block in range(stack.n):
@@ -273,7 +285,7 @@ cdef inline void finish(
         else:
             value = NAN
             if plain and end - start <= FEW_ROWS and not stack.known[block]:
-                value = quick_mean(y + start, end - start, stack.scale.greatest)
+                value = quick_mean(y + start, end - start, stack.scale.cut)
                 weight = <double>(end - start)
             if value != value:
                 # sums that were not needed so far are not kept either: fresh memory is dear

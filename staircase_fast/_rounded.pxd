@@ -84,27 +84,44 @@ cdef inline double quick_ratio(
     return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
 
 
-cdef inline double quick_mean(const number *y, Py_ssize_t n, double greatest) noexcept nogil:
-    """The mean of few numbers that doubles hold, rounded to nearest, or NaN where two doubles are not enough to tell.
+# A mean of few rows: the sum is exactly two doubles, and the rest of dividing those by a small number is exact as well.
 
-    The sum is `high`, which was rounded n - 1 times, and what that lost, exactly.  Each loss is at most n*u*greatest,
-    with u = 2**-53; adding them up to `low` loses at most (n*u)**2 * n*greatest.  The margin has 64 times of that, for
-    the mean, and far more than the error of `rest`.
+cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcept nogil:
+    """The mean of n <= 64 numbers, rounded to nearest, or NaN where it is too close to zero.
+
+    `cut` is that of their Scale, not 0: the upper and the lower parts of the numbers each have an exact sum.
     """
-    cdef double high = <double>y[0], low = 0.0, count = <double>n, error, quotient, product, rest, margin
+    cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
     cdef Py_ssize_t i
-    for i in range(1, n):
-        high = two_sum(high, <double>y[i], &error)
-        low += error
-    if n == 2:
-        return high * 0.5 + 0.0              # often on a midpoint, where a margin cannot tell; but nothing was lost
+    for i in range(n):
+        part = (<double>y[i] + cut) - cut
+        upper += part
+        lower += <double>y[i] - part
+    high = two_sum(upper, lower, &low)
     quotient = high / count
-    product = two_product(quotient, count, &error)
-    rest = (((high - product) - error) + low) / count
-    margin = fabs(rest) * 1e-10 + greatest * (count * count * 7.888609052210118e-31)       # 2**-100
-    if quotient + (rest - margin) != quotient + (rest + margin):
+    if not fabs(quotient) > 1e-200:
         return NAN
-    return quotient + rest
+    rest = (remainder(high, quotient, count) + low) / count
+    margin = fabs(rest) * 1e-14                          # far above its error, three roundings
+    below = quotient + (rest - margin)
+    above = quotient + (rest + margin)
+    if below == above:
+        return below
+    # next to the midpoint of two neighbours, or on it: compare with that, exactly
+    half = (above - below) * 0.5
+    rest = remainder(high, below, count) - half * count
+    if rest == -low:
+        return below + half                              # to even
+    return above if rest > -low else below
+
+
+cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
+    """total - quotient*count, for a count <= 64 and a quotient within some ulps of total/count.
+
+    The result is a small multiple of the quotient's last bit, so that nothing is rounded.
+    """
+    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
+    return (total - upper * count) - (quotient - upper) * count
 
 
 # Careful: any size, by comparing with the midpoints between doubles.
