@@ -13,12 +13,15 @@
 #
 # Assumed of the caller: arrays with room for every block, weights > 0, finite targets, rows contiguous.
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast._exact cimport MAX_WORDS, Scale, add_rows, add_sums, exact_order, multiply_words, number
-from staircase_fast._rounded cimport rounded, rounded_mean, rounded_weight
+from staircase_fast._rounded cimport quick_mean, rounded, rounded_mean, rounded_weight
+
+cdef enum:
+    FEW_ROWS = 64         # of which doubles find the mean
 
 # What sums are held in while they can still be joined.
 ctypedef fused sum_t:
@@ -171,9 +174,19 @@ cdef inline void push(
 cdef inline void push_rows(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, sum_t kind, Py_ssize_t i, Py_ssize_t end
 ) noexcept nogil:
-    """Push the observations in [i, end), each as a block."""
-    cdef Py_ssize_t start
+    """Push the observations in [i, end), each as a block; no row stands for many here.
+
+    Most need no more than floats: all is clear even if every row so far were in the two blocks that are compared.  What
+    is left is for `push`.
+    """
+    cdef Py_ssize_t start, top = stack.n - 1
+    cdef Py_ssize_t *starts = stack.starts
+    cdef sum_t *ss = <sum_t *>stack.s
+    cdef sum_t *ws = <sum_t *>stack.w
+    cdef uint8_t *known = stack.known
+    cdef bint decreasing = stack.decreasing
     cdef sum_t s, w, weight
+    cdef double gap = 0.0, clear = 0.0, doubt = (<double>end + 8.0) * stack.doubt
     while i < end:
         start = i
         s = 0
@@ -185,7 +198,41 @@ cdef inline void push_rows(
             i += 1
             if tied == NULL or i == end or not tied[i]:
                 break
+        if sum_t is double:
+            while top >= 0:
+                gap = ss[top] * w - s * ws[top]
+                if decreasing:
+                    gap = -gap
+                clear = doubt * (w * ws[top])
+                if known[top] or not gap > clear:
+                    break
+                start = starts[top]
+                s += ss[top]
+                w += ws[top]
+                top -= 1
+            if top < 0 or gap < -clear:
+                top += 1
+                starts[top] = start
+                ss[top] = s
+                ws[top] = w
+                known[top] = False
+                # a row beyond the row before it, which is a block of its own: no sums are needed to tell
+                while (
+                    tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
+                ):
+                    start = i
+                    w = <sum_t>weights[i] if weights != NULL else 1
+                    top += 1
+                    starts[top] = i
+                    ss[top] = <sum_t>y[i] * w
+                    ws[top] = w
+                    known[top] = False
+                    i += 1
+                continue
+            stack.n = top + 1
         push(stack, y, weights, start, i, s, w, False)
+        top = stack.n - 1
+    stack.n = top + 1
 
 
 cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:
@@ -213,6 +260,7 @@ cdef inline void finish(
     cdef uint64_t scratch[MAX_WORDS]
     cdef uint64_t *sums = NULL
     cdef double value, weight = 0.0
+    cdef bint plain = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
@@ -222,13 +270,18 @@ cdef inline void finish(
             value = <double>y[start] + 0.0               # -0.0 becomes 0.0
             weight = 1.0 if weights == NULL else weights[start]
         else:
-            # sums that were not needed so far are not kept either: fresh memory is dear
-            sums = words_of(stack, block)
-            if not stack.known[block]:
-                sums = scratch
-                sum_rows(stack, y, weights, sums, start, end)
-            value = rounded_mean(stack.scale, sums)
-            weight = rounded_weight(stack.scale, sums)
+            value = NAN
+            if plain and end - start <= FEW_ROWS and not stack.known[block]:
+                value = quick_mean(y + start, end - start, stack.scale.cut)
+                weight = <double>(end - start)
+            if value != value:
+                # sums that were not needed so far are not kept either: fresh memory is dear
+                sums = words_of(stack, block)
+                if not stack.known[block]:
+                    sums = scratch
+                    sum_rows(stack, y, weights, sums, start, end)
+                value = rounded_mean(stack.scale, sums)
+                weight = rounded_weight(stack.scale, sums)
         value = min(max(value, lo), hi)
         if kept and value == stack.s[kept - 1]:
             if sum_t is int64_t:

@@ -14,12 +14,16 @@ def merge(
     lo: float,
     hi: float,
     every_row: bool,
+    summarised: bool,
     starts: NDArray[np.intp],
     values: NDArray[np.float64],
     step_weights: NDArray[np.float64],
     work: NDArray[np.uint64],
 ) -> int: ...
 def work_size(n: int, n_words: int) -> int: ...
+def summarise(
+    targets: NDArray[Any], weights: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[tuple[int, float, float, float, bool], tuple[int, float, float, float, bool]]: ...
 def expand(values: NDArray[np.float64], starts: NDArray[np.intp]) -> None: ...
 def describe(
     scores: NDArray[Any],

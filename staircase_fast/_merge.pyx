@@ -11,12 +11,11 @@ from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows,
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport number, unpacked
 from staircase_fast._plan cimport plan
-from staircase_fast._select cimport greater, lesser
+from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
 from staircase_fast._summary cimport Bucket
 
 cdef enum:
-    BUCKET_ROWS = 16
-    CHUNK = 1024
+    GROUP = 4             # of buckets, in the plan
 
 
 def merge(
@@ -28,35 +27,34 @@ def merge(
     double lo,
     double hi,
     bint every_row,                            # IN  look at every row, not only at those that can matter
+    bint summarised,                           # IN  whether `values` has the buckets of these rows in it
     Py_ssize_t[::1] starts not None,           # OUT first row of each step, then the number of rows
     double[::1] values not None,               # OUT
     double[::1] step_weights not None,         # OUT
     uint64_t[::1] work not None,               # work: work_size(n, scale.s_words + scale.w_words)
 ):
     """Fill the first entries of the outputs with the staircase; return how many steps it has."""
-    cdef Py_ssize_t n = targets.shape[0], room = n // BUCKET_ROWS + 2
+    cdef Py_ssize_t n = targets.shape[0]
     cdef const number *y = &targets[0]
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &values[0], &step_weights[0])
-    cdef Buckets buckets
     cdef uint8_t *tied
+    cdef uint8_t *live
     # what the stack does not reach of the work space is never touched, so it costs nothing
     stack.words = &work[0]
-    buckets.rows = <Bucket *>(stack.words + (0 if stack.scale.narrow else n * stack.n_words))
-    buckets.begins = <Py_ssize_t *>(buckets.rows + room)
-    buckets.live = <uint8_t *>(buckets.begins + room)
-    stack.known = buckets.live + room
+    stack.known = <uint8_t *>(stack.words + (0 if stack.scale.narrow else n * stack.n_words))
     tied = stack.known + n
+    live = NULL if every_row or not stack.scale.tame else tied + n
     with nogil:
         if scores.shape[0] == 0 or not find_ties(&scores[0], n, tied):
             tied = NULL
         if tied == NULL and lo == -INFINITY and hi == INFINITY and is_own_staircase(&stack, y, n):
             copy_rows(&stack, y, w, n)
         elif stack.scale.narrow:
-            push_all(&stack, y, w, tied, n, <int64_t>0, buckets, every_row)
+            push_all(&stack, y, w, tied, n, <int64_t>0, live, summarised)
             finish(&stack, y, w, <int64_t>0, n, lo, hi)
         else:
-            push_all(&stack, y, w, tied, n, <double>0, buckets, every_row)
+            push_all(&stack, y, w, tied, n, <double>0, live, summarised)
             finish(&stack, y, w, <double>0, n, lo, hi)
         starts[stack.n] = n
     return stack.n
@@ -64,8 +62,24 @@ def merge(
 
 def work_size(Py_ssize_t n, int n_words):
     """Words that `merge` of n rows wants as work space, where exact sums have `n_words` of them."""
-    cdef Py_ssize_t room = n // BUCKET_ROWS + 2
-    return n * n_words + (room * (sizeof(Bucket) + sizeof(Py_ssize_t) + 1) + 2 * n) // sizeof(uint64_t) + 1
+    return n * n_words + (2 * n + n // BUCKET_ROWS) // sizeof(uint64_t) + 1
+
+
+def summarise(
+    const number[::1] targets not None,        # IN  in score order, no two of one score
+    const double[::1] weights not None,        # IN  one per target, or empty: all are 1
+    double[::1] values not None,               # OUT for `merge`
+):
+    """Buckets of the rows, and what `_scan.extent` says of targets and of weights."""
+    cdef Py_ssize_t n = targets.shape[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef Range y_range, w_range
+    with nogil:
+        y_range = fill_buckets(&targets[0], w, NULL, n, buckets_in(&values[0], n), &w_range)
+    return (
+        (y_range.first_bad, y_range.lowest, y_range.highest, y_range.least, bool(y_range.integral)),
+        (w_range.first_bad, w_range.lowest, w_range.highest, w_range.least, bool(w_range.integral)),
+    )
 
 
 def expand(double[::1] values not None, const Py_ssize_t[::1] starts not None):
@@ -132,76 +146,83 @@ cdef void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssi
     stack.n = n
 
 
-ctypedef struct Buckets:
-    Bucket *rows          # sums and extremes of rows side by side
-    Py_ssize_t *begins    # where each begins, and the number of rows
-    uint8_t *live
+cdef inline Bucket *buckets_in(double *values, Py_ssize_t n) noexcept nogil:
+    """Room for a bucket of each BUCKET_ROWS rows at the end of an array that the stack fills from its start.
+
+    A bucket is four doubles, less than its rows take: the stack has not reached it before its rows are pushed.
+    """
+    return <Bucket *>(values + n) - n // BUCKET_ROWS
+
+
+cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b) noexcept nogil:
+    """The first row of bucket b, which has all observations that start within its rows."""
+    cdef Py_ssize_t i = b * BUCKET_ROWS
+    while tied != NULL and i < n and tied[i]:
+        i += 1
+    return i
+
+
+cdef Range fill_buckets(
+    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, Bucket *buckets, Range *w_range
+) noexcept nogil:
+    """Sums and extremes of rows side by side; return the range of targets, and that of weights."""
+    cdef Gauge y_gauge = new_gauge(), w_gauge = new_gauge()
+    cdef Bucket bucket, weight
+    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS, b, i = 0, end
+    w_range[0] = Range(-1, 1.0, 1.0, 1.0, True)
+    if weights == NULL and tied == NULL:
+        for b in range(n_buckets):
+            buckets[b] = measure(&y_gauge, y, b * BUCKET_ROWS, BUCKET_ROWS)
+        i = n_buckets * BUCKET_ROWS
+        measure(&y_gauge, y, i, n - i)
+        return range_after(&y_gauge, y, n)
+    for b in range(n_buckets + 1):
+        end = begin(tied, n, b + 1) if b < n_buckets else n
+        bucket = measure(&y_gauge, y, i, end - i)
+        if weights != NULL:
+            weight = measure(&w_gauge, weights, i, end - i)
+            bucket.w = weight.s
+            bucket.s = 0.0
+            for i in range(i, end):
+                bucket.s += <double>y[i] * weights[i]
+        i = end
+        if b < n_buckets:
+            buckets[b] = bucket
+    if weights != NULL:
+        w_range[0] = range_after(&w_gauge, weights, n)
+    return range_after(&y_gauge, y, n)
 
 
 cdef void push_all(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, sum_t kind,
-    Buckets buckets, bint every_row
+    uint8_t *live, bint summarised
 ) noexcept nogil:
-    cdef const Py_ssize_t *begins = buckets.begins
-    cdef const uint8_t *live = buckets.live
-    cdef Py_ssize_t n_buckets, b, start
+    """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
+    cdef Bucket *buckets = buckets_in(stack.s, n)
+    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start
     cdef double s, w
-    if every_row or not stack.scale.tame:
-        push_rows(stack, y, weights, tied, kind, 0, n)
-        return
-    n_buckets = summarise(y, weights, tied, n, buckets.rows, buckets.begins)
+    cdef Range ignored
+    if n_buckets and not summarised:
+        fill_buckets(y, weights, tied, n, buckets, &ignored)
+    # sums are rounded once per bucket, and within one, twice per row at most
     plan(
-        <const Bucket *>buckets.rows, n_buckets, stack.decreasing, n, stack.scale.greatest, stack.starts, stack.s, stack.w,
-        buckets.live
+        <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
+        stack.scale.greatest, stack.starts, stack.s, stack.w, live, GROUP
     )
     b = 0
     while b < n_buckets:
+        start = b
         if live[b]:
-            push_rows(stack, y, weights, tied, kind, begins[b], begins[b + 1])
-            b += 1
+            while b < n_buckets and live[b]:
+                b += 1
+            push_rows(stack, y, weights, tied, kind, begin(tied, n, start), begin(tied, n, b))
         else:
-            start = b
             s = 0
             w = 0
             while b < n_buckets and not live[b]:
-                s += buckets.rows[b].s
-                w += buckets.rows[b].w
+                s += buckets[b].s
+                w += buckets[b].w
                 b += 1
-            push(stack, y, weights, begins[start], begins[b], <sum_t>s, <sum_t>w, False)
-
-
-cdef inline Py_ssize_t summarise(
-    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, Bucket *buckets, Py_ssize_t *begins
-) noexcept nogil:
-    """Sums and extremes of buckets of consecutive rows; a bucket does not end within a tie."""
-    cdef Py_ssize_t i = 0, n_buckets = 0, start, end
-    cdef double s, w, lo, hi, value
-    while i < n:
-        start = i
-        end = min(n, i + BUCKET_ROWS)
-        while tied != NULL and end < n and tied[end]:
-            end += 1
-        s = 0.0
-        w = 0.0
-        lo = <double>y[i]
-        hi = lo
-        if weights == NULL:
-            for i in range(start, end):
-                value = <double>y[i]
-                s += value
-                lo = lesser(value, lo)
-                hi = greater(value, hi)
-            w = <double>(end - start)
-        else:
-            for i in range(start, end):
-                value = <double>y[i]
-                s += value * weights[i]
-                w += weights[i]
-                lo = lesser(value, lo)
-                hi = greater(value, hi)
-        i = end
-        buckets[n_buckets] = Bucket(s, w, lo, hi)
-        begins[n_buckets] = start
-        n_buckets += 1
-        begins[n_buckets] = end
-    return n_buckets
+            if w > 0:                         # within a long tie, no observation starts
+                push(stack, y, weights, begin(tied, n, start), begin(tied, n, b), <sum_t>s, <sum_t>w, False)
+    push_rows(stack, y, weights, tied, kind, begin(tied, n, n_buckets), n)

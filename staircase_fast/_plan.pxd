@@ -20,20 +20,17 @@ from staircase_fast._select cimport lesser
 from staircase_fast._summary cimport Bucket, bucket_at, rounding_of, summary_t
 
 
-cdef enum:
-    GROUP = 2
-
-
 cdef inline void plan(
     const summary_t *table,       # IN
     Py_ssize_t n,
     bint decreasing,
-    Py_ssize_t n_rows,
+    Py_ssize_t roundings,         # most that a sum has
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
     double *w,                    # work: n
     uint8_t *live,                # OUT
+    Py_ssize_t group,             # buckets between two ends of chords: more make a plan quick, fewer make it good
 ) noexcept nogil:
     """Mark live buckets."""
     cdef Py_ssize_t b, top = -1, start, block, stop
@@ -44,7 +41,7 @@ cdef inline void plan(
         start = b
         s_b = 0.0
         w_b = 0.0
-        for b in range(start, min(n, start + GROUP)):
+        for b in range(start, min(n, start + group)):
             bucket = bucket_at(table, b, decreasing)
             s_b += bucket.s
             w_b += bucket.w
@@ -61,9 +58,9 @@ cdef inline void plan(
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
         slope = s[block] / w[block]
-        # every sum has at most n_rows roundings, each at most 2**-53 of a number below twice `greatest` times the
+        # every sum has at most so many roundings, each at most 2**-53 of a number below twice `greatest` times the
         # weight; eightfold, to be safe
-        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * (greatest * w[block])
+        margin = <double>(roundings + 16) * 1.7763568394002505e-15 * (greatest * w[block])
         # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
         lost = 0.0
         for b in range(starts[block], stop):
@@ -85,5 +82,6 @@ cdef inline void mark(
         quiet = lesser(gap, after) > 0.0
         # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
         cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
-        live[b] = bucket.w > 0.0 and (not quiet or (cornered and bucket.lo < slope < bucket.hi))
+        cornered &= (bucket.lo < slope) & (slope < bucket.hi)
+        live[b] = (bucket.w > 0.0) & ((not quiet) | cornered)
         gap = after

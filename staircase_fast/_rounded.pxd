@@ -6,7 +6,9 @@ from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, two_product
+from staircase_fast._exact cimport (
+    MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, number, two_product
+)
 
 
 cdef inline double rounded(
@@ -90,6 +92,46 @@ cdef inline double quick_ratio(
     if quotient + (rest - margin) != quotient + (rest + margin):
         return NAN
     return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
+
+
+# A mean of few rows: the sum is exactly two doubles, and the rest of dividing those by a small number is exact as well.
+
+cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcept nogil:
+    """The mean of n <= 64 numbers, rounded to nearest, or NaN where it is too close to zero.
+
+    `cut` is that of their Scale, not 0: the upper and the lower parts of the numbers each have an exact sum.
+    """
+    cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
+    cdef Py_ssize_t i
+    for i in range(n):
+        part = (<double>y[i] + cut) - cut
+        upper += part
+        lower += <double>y[i] - part
+    high = two_sum(upper, lower, &low)
+    quotient = high / count
+    if not fabs(quotient) > 1e-200:
+        return NAN
+    rest = (remainder(high, quotient, count) + low) / count
+    margin = fabs(rest) * 1e-14                          # far above its error, three roundings
+    below = quotient + (rest - margin)
+    above = quotient + (rest + margin)
+    if below == above:
+        return below
+    # next to the midpoint of two neighbours, or on it: compare with that, exactly
+    half = (above - below) * 0.5
+    rest = remainder(high, below, count) - half * count
+    if rest == -low:
+        return below + half                              # to even
+    return above if rest > -low else below
+
+
+cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
+    """total - quotient*count, for a count <= 64 and a quotient within some ulps of total/count.
+
+    The result is a small multiple of the quotient's last bit, so that nothing is rounded.
+    """
+    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
+    return (total - upper * count) - (quotient - upper) * count
 
 
 # Careful: any size, by comparing with the midpoints between doubles.

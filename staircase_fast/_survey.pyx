@@ -30,6 +30,10 @@ from staircase_fast._select cimport greater_key, lesser_key, prefetch
 from staircase_fast._summary cimport Summary, key_of, ones_of, ones_t, rows_of
 
 
+cdef enum:
+    GROUP = 2             # of buckets, in the plan
+
+
 def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  0 or 1
@@ -128,7 +132,7 @@ def plan_labels(
     uint8_t[::1] live not None,               # OUT
 ):
     with nogil:
-        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0])
+        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0], GROUP)
 
 
 def plan_summaries(
@@ -143,7 +147,7 @@ def plan_summaries(
 ):
     cdef const Summary *summaries = <const Summary *>&table[0, 0]
     with nogil:
-        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
+        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0], GROUP)
 
 
 def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):

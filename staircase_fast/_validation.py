@@ -47,8 +47,10 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     """Judge the entries of such columns."""
     first_nan, ascending = order_of(x, n_threads)
     not_nan("scores", x, first_nan)
-    w_extent, present = weight_extent("sample_weight", w, n_threads)
-    y_extent = target_extent("targets", y, loss, n_threads)
+    w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+    present = judge_weights("sample_weight", w, w_extent)
+    y_extent = extent_of(y, n_threads)
+    judge_targets("targets", y, y_extent, loss)
     if present is not None:
         x, y, w = x[present], y[present], w[present]
     return Rows(x, y, w, y_extent, w_extent, ascending)
@@ -78,11 +80,8 @@ def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Col
     return w
 
 
-def weight_extent(name: str, w: Column, n_threads: int) -> tuple[Extent, NDArray[np.bool_] | None]:
-    """Judge weights: their extent, and which rows are present (None: all of them)."""
-    if len(w) == 0:
-        return UNIT_WEIGHTS, None
-    extent = extent_of(w, n_threads)
+def judge_weights(name: str, w: Column, extent: Extent) -> NDArray[np.bool_] | None:
+    """Refuse bad weights; return which rows are present (None: all of them)."""
     if extent.first_bad >= 0:
         _refuse(name, "be finite", w, ~np.isfinite(w))
     if extent.lowest < 0:
@@ -91,18 +90,16 @@ def weight_extent(name: str, w: Column, n_threads: int) -> tuple[Extent, NDArray
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
-    return extent, w > 0 if extent.lowest == 0 else None
+    return w > 0 if extent.lowest == 0 else None
 
 
-def target_extent(name: str, y: Column, loss: Loss, n_threads: int) -> Extent:
-    """Judge targets."""
-    extent = extent_of(y, n_threads)
+def judge_targets(name: str, y: Column, extent: Extent, loss: Loss) -> None:
+    """Refuse targets that are not finite or make no sense to the loss."""
     if extent.first_bad >= 0:
         _refuse(name, "be finite", y, ~np.isfinite(y))
     low, high = loss.target_range
     if extent.lowest < low or extent.highest > high:
         _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
-    return extent
 
 
 def loss(given: str | Loss) -> Loss:

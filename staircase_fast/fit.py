@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _merge, _validation, ordered, settings, survey
-from staircase_fast.exact import scale_of
+from staircase_fast.exact import Extent, scale_of
 from staircase_fast.losses import Loss
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
@@ -155,15 +155,16 @@ def isotonic_regression(
         if result is not None:
             return IsotonicResult(*result)
 
-    extent = _validation.target_extent("y", targets, the_loss, n_threads=1)
-    w_extent, present = _validation.weight_extent("weights", w, n_threads=1)
+    x = np.empty(n)
+    extent, w_extent = (Extent(*found) for found in _merge.summarise(targets, w, x))
+    _validation.judge_targets("y", targets, extent, the_loss)
+    present = _validation.judge_weights("weights", w, w_extent)
     if present is not None:
         targets, w = targets[present], w[present]
-    scale = scale_of(extent, w_extent, n)
-    x = np.empty(n)
     starts, step_weights = ordered.merge(
-        ordered.NO_SCORES, targets, w, scale, x, decreasing=not rising, bounds=ordered.UNBOUNDED
-    )
+        ordered.NO_SCORES, targets, w, scale_of(extent, w_extent, n), x,
+        decreasing=not rising, bounds=ordered.UNBOUNDED, summarised=present is None,
+    )  # fmt: skip
     if present is not None:
         # absent entries belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)

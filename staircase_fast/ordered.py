@@ -57,10 +57,12 @@ def merge(
     *,
     decreasing: bool,
     bounds: tuple[float, float],
+    summarised: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Where each step starts, and the number of rows; the weight of each; its value in the first entries of `values`.
 
-    Scores count by their ties alone: none are needed where there are no ties.
+    Scores count by their ties alone: none are needed where there are no ties.  `summarised`: `_merge.summarise` has
+    filled `values` from these rows.
     """
     n = len(targets)
     # room for the worst case: what is never touched costs nothing
@@ -68,11 +70,22 @@ def merge(
     work = np.empty(_merge.work_size(n, 0 if scale.narrow else scale.s_words + scale.w_words), dtype=np.uint64)
     # few rows are looked at one by one; of many, only those that can matter
     n_steps = _merge.merge(
-        scores, targets, weights, scale, decreasing, *bounds, n < _MANY_ROWS, starts, values, step_weights, work
+        scores,
+        targets,
+        weights,
+        scale,
+        decreasing,
+        *bounds,
+        n < _MANY_ROWS,
+        summarised,
+        starts,
+        values,
+        step_weights,
+        work,
     )
     return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
 
 
 def _trimmed(column: Column, n: int) -> Column:
-    """The first n entries, without holding on to many more."""
-    return column[:n] if 2 * n > len(column) else column[:n].copy()
+    """The first n entries, without holding on to many more (what was never touched is no memory yet)."""
+    return column[:n] if 8 * n > len(column) else column[:n].copy()

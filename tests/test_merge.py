@@ -48,8 +48,9 @@ def merged(scores, targets, weights, *, decreasing, every_row):
     starts, values, step_weights = np.empty(N + 1, dtype=np.intp), np.empty(N), np.empty(N)
     work = np.empty(_merge.work_size(N, scale.s_words + scale.w_words), dtype=np.uint64)
     n_steps = _merge.merge(
-        scores, targets, weights, scale, decreasing, -np.inf, np.inf, every_row, starts, values, step_weights, work
-    )
+        scores, targets, weights, scale, decreasing, -np.inf, np.inf, every_row, False,
+        starts, values, step_weights, work,
+    )  # fmt: skip
     return starts[: n_steps + 1], values[:n_steps], step_weights[:n_steps]
 
 
