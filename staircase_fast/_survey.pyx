@@ -175,7 +175,7 @@ def sum_labels(
     int64_t[::1] rows not None,               # OUT added
     uint64_t[:, ::1] words not None,          # OUT added
 ):
-    """The sums of all runs of labels: the table has those of whole buckets; of an atom's, what was kept is taken off."""
+    """The sums of all runs of labels: those of whole buckets, from the table, less what was kept beside an atom."""
     cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t b, i, run, q = 0
     with nogil:
@@ -203,7 +203,7 @@ def collect(
     Py_ssize_t first,                         # IN  number of the first of these rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
-    const double[::1] atoms not None,         # IN  a frequent score of each live bucket, or NaN, and a NaN; empty: there are none
+    const double[::1] atoms not None,         # IN  a frequent score of each live bucket or NaN, then a NaN; or empty
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
     object scale not None,                    # IN  exact.Scale
     bint summed,                              # IN  whether to sum what is not kept
