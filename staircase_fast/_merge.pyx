@@ -224,5 +224,22 @@ cdef void push_all(
                 w += buckets[b].w
                 b += 1
             if w > 0:                         # within a long tie, no observation starts
-                push(stack, y, weights, begin(tied, n, start), begin(tied, n, b), <sum_t>s, <sum_t>w, False)
+                push_quiet(stack, y, weights, begin(tied, n, start), begin(tied, n, b), s, w, kind)
     push_rows(stack, y, weights, tied, kind, begin(tied, n, n_buckets), n)
+
+
+cdef inline void push_quiet(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, double s, double w,
+    sum_t kind
+) noexcept nogil:
+    """Push rows of quiet buckets, whose sums are known in doubles, as one block."""
+    cdef int64_t exact_s = 0, exact_w = 0, weight
+    cdef Py_ssize_t i
+    if sum_t is int64_t and stack.scale.greatest * w > 9007199254740992.0:       # 2**53: integers may have been rounded
+        for i in range(start, end):
+            weight = <int64_t>weights[i] if weights != NULL else 1
+            exact_s += <int64_t>y[i] * weight
+            exact_w += weight
+        push(stack, y, weights, start, end, <sum_t>exact_s, <sum_t>exact_w, False)
+    else:
+        push(stack, y, weights, start, end, <sum_t>s, <sum_t>w, False)

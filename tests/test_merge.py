@@ -20,6 +20,7 @@ TARGETS = {
     "rare labels": (RNG.random(N) < 0.001).astype(np.int8),
     "integers": np.round(3 * (TREND + NOISE)).astype(np.int32),
     "large integers": RNG.integers(-(2**62), 2**62, N),
+    "integers whose sums no double holds": RNG.integers(-(2**46), 2**46, N),
     "decimals": np.round(TREND + NOISE, 1),
     "flat": np.full(N, 0.1),
     "increasing": TREND,

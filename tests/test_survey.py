@@ -51,6 +51,33 @@ TARGETS = {
     "outliers": lambda x: np.where(RNG.random(N) < 0.01, -1e16, rank(x)),
     "on the chord": lambda x: np.where(np.arange(N) % 2 == 0, 1.0, -1.0)[np.argsort(np.argsort(x))],
 }
+
+
+def excursions(dip):
+    """Steps of a path that comes down to zero at odd places, or `dip` lower each time, and is above between them."""
+    steps = np.empty(N)
+    start = 0
+    while start < N:
+        size = 2 * int(RNG.integers(1, 400))
+        up = np.sort(RNG.permutation(size)[: size // 2])  # the k-th rise is no later than the k-th fall
+        walk = np.full(size, -1.0)
+        walk[up] = 1.0
+        level = np.cumsum(walk)
+        walk = np.roll(walk, -(int(np.argmin(level)) + 1))
+        walk[-1] -= dip
+        steps[start : start + size] = walk[: N - start]
+        start += size
+    return steps
+
+
+TARGETS |= {
+    "far from zero": lambda x: 1e6 + rank(x) + RNG.normal(size=N),
+    "farther, and closer together": lambda x: 1e9 + 1e-3 * (rank(x) + RNG.normal(size=N)),
+    "heavy tails": lambda x: RNG.standard_cauchy(N),
+    "large integers": lambda x: RNG.integers(-(2**45), 2**45, N),
+    "touching the chord": lambda x: excursions(0)[np.argsort(np.argsort(x))],
+    "just below the chord": lambda x: excursions(2.0**-40)[np.argsort(np.argsort(x))],
+}
 WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights": RNG.integers(1, 4, N)}
 
 
