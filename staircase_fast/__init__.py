@@ -8,7 +8,16 @@ array([0. , 0.5, 1. ])
 
 from staircase_fast import losses
 from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
+from staircase_fast.settings import get_num_threads, set_num_threads
 from staircase_fast.staircase import Staircase
 
-__all__ = ["IsotonicResult", "Staircase", "fit", "isotonic_regression", "losses"]
+__all__ = [
+    "IsotonicResult",
+    "Staircase",
+    "fit",
+    "get_num_threads",
+    "isotonic_regression",
+    "losses",
+    "set_num_threads",
+]
 __version__ = "0.1.0.dev0"

@@ -32,7 +32,6 @@ ctypedef struct Stack:
     Scale scale
     bint decreasing       # means strictly decrease instead
     double doubt          # with c rows in two blocks, s_a*w_b - s_b*w_a is off by less than (c + 8) * doubt * w_a * w_b
-    double rows_per_weight    # where a row may stand for many: c is at most this times the weight; else 0
     int n_words           # of a block's exact sums
     Py_ssize_t n          # blocks on the stack
     Py_ssize_t *starts    # first row of each block
@@ -40,8 +39,6 @@ ctypedef struct Stack:
     double *w
     uint8_t *known        # whether the block's exact sums hold; not used where scale.narrow
     uint64_t *words       # exact sums
-    const Py_ssize_t *run     # not NULL: row i stands for more than itself where run[i] >= 0, and has no exact sums
-    bint lost             # such a row was in doubt: the result is worthless
 
 
 cdef inline double doubt_of(Scale scale) noexcept nogil:
@@ -60,7 +57,6 @@ cdef inline Stack empty_stack(
     stack.scale = scale
     stack.decreasing = decreasing
     stack.doubt = doubt_of(scale)
-    stack.rows_per_weight = 0.0
     stack.n_words = scale.s_words + scale.w_words
     stack.n = 0
     stack.starts = starts
@@ -68,8 +64,6 @@ cdef inline Stack empty_stack(
     stack.w = w
     stack.known = NULL
     stack.words = NULL
-    stack.run = NULL
-    stack.lost = False
     return stack
 
 
@@ -93,10 +87,6 @@ cdef inline void sum_rows(
     Stack *stack, const number *y, const double *weights, uint64_t *sums, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
     """Sum the rows [start, end) exactly."""
-    cdef Py_ssize_t i
-    if stack.run != NULL:
-        for i in range(start, end):
-            stack.lost |= stack.run[i] >= 0
     memset(sums, 0, stack.n_words * sizeof(uint64_t))
     add_rows(stack.scale, sums, y, weights, start, end)
 
@@ -115,7 +105,7 @@ cdef inline bint exactly_reaches(
     """Whether the block on top reaches [start, end), whose exact sums belong in the place above it."""
     cdef Py_ssize_t top_start = stack.starts[top]
     cdef int order
-    if stack.run == NULL and start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
+    if start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
         order = (y[top_start] > y[start]) - (y[top_start] < y[start])
     else:
         if not stack.known[top]:
@@ -144,7 +134,7 @@ cdef inline void push(
     cdef Py_ssize_t top = stack.n - 1
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
-    cdef double gap, rows, doubt
+    cdef double gap, doubt
     while top >= 0:
         if sum_t is int64_t:
             if stack.decreasing:
@@ -156,8 +146,7 @@ cdef inline void push(
             gap = ss[top] * w - s * ws[top]
             if stack.decreasing:
                 gap = -gap
-            rows = <double>(end - stack.starts[top]) + stack.rows_per_weight * (w + ws[top])
-            doubt = (rows + 8.0) * stack.doubt * (w * ws[top])
+            doubt = (<double>(end - stack.starts[top]) + 8.0) * stack.doubt * (w * ws[top])
             if gap < -doubt:
                 break
             if not gap > doubt and not exactly_reaches(stack, y, weights, top, start, end, &known):
@@ -271,7 +260,7 @@ cdef inline void finish(
     cdef uint64_t scratch[MAX_WORDS]
     cdef uint64_t *sums = NULL
     cdef double value, weight = 0.0
-    cdef bint plain = stack.run == NULL and weights == NULL and stack.scale.cut != 0 and (
+    cdef bint plain = weights == NULL and stack.scale.cut != 0 and (
         number is float or number is double
     )
     for block in range(stack.n):

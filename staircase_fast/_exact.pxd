@@ -182,6 +182,32 @@ cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w
     pending.rows += 1
 
 
+cdef inline void cut_rows(Scale scale, const number *y, const double *w, Py_ssize_t n, Pending *parts) noexcept nogil:
+    """Each row as a Pending of its own; w may be NULL."""
+    cdef Py_ssize_t i
+    cdef double cut = scale.cut, cut_error = scale.cut_error, cut_weight = scale.cut_weight, product, error
+    for i in range(n):
+        product = <double>y[i]
+        if w != NULL:
+            product = two_product(product, w[i], &error)
+            parts[i].error[0] = (error + cut_error) - cut_error
+            parts[i].error[1] = error - parts[i].error[0]
+            parts[i].weight[0] = (w[i] + cut_weight) - cut_weight
+            parts[i].weight[1] = w[i] - parts[i].weight[0]
+        parts[i].product[0] = (product + cut) - cut
+        parts[i].product[1] = product - parts[i].product[0]
+
+
+cdef inline void add_pending(Pending *total, const Pending *row, bint weighted) noexcept nogil:
+    cdef int part
+    for part in range(2):
+        total.product[part] += row.product[part]
+        if weighted:
+            total.error[part] += row.error[part]
+            total.weight[part] += row.weight[part]
+    total.rows += 1
+
+
 cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
     """Move what doubles hold into words."""
     cdef int unit = scale.y_unit + scale.w_unit, part

@@ -10,8 +10,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_t
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport number, unpacked
-from staircase_fast._plan cimport Bucket, plan
+from staircase_fast._plan cimport plan
 from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
+from staircase_fast._summary cimport Bucket
 
 cdef enum:
     GROUP = 4             # of buckets, in the plan
@@ -199,17 +200,14 @@ cdef void push_all(
     """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
     cdef Bucket *buckets = buckets_in(stack.s, n)
     cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start
-    cdef double s, w, sign = -1.0 if stack.decreasing else 1.0
+    cdef double s, w
     cdef Range ignored
     if n_buckets and not summarised:
         fill_buckets(y, weights, tied, n, buckets, &ignored)
-    if stack.decreasing:
-        for b in range(n_buckets):
-            buckets[b] = Bucket(-buckets[b].s, buckets[b].w, -buckets[b].hi, -buckets[b].lo)
     # sums are rounded once per bucket, and within one, twice per row at most
     plan(
-        buckets, n_buckets, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n, stack.scale.greatest,
-        stack.starts, stack.s, stack.w, live, GROUP
+        <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
+        stack.scale.greatest, stack.starts, stack.s, stack.w, live, GROUP
     )
     b = 0
     while b < n_buckets:
@@ -225,5 +223,6 @@ cdef void push_all(
                 s += buckets[b].s
                 w += buckets[b].w
                 b += 1
-            push(stack, y, weights, begin(tied, n, start), begin(tied, n, b), <sum_t>(sign * s), <sum_t>w, False)
+            if w > 0:                         # a bucket in the midst of a tie has no observation of its own
+                push(stack, y, weights, begin(tied, n, start), begin(tied, n, b), <sum_t>s, <sum_t>w, False)
     push_rows(stack, y, weights, tied, kind, begin(tied, n, n_buckets), n)

@@ -16,35 +16,36 @@
 
 from libc.stdint cimport uint8_t
 
-ctypedef struct Bucket:
-    double s
-    double w
-    double lo
-    double hi
+from staircase_fast._select cimport lesser
+from staircase_fast._summary cimport Bucket, bucket_at, rounding_of, summary_t
 
 
 cdef inline void plan(
-    const Bucket *buckets,        # IN
+    const summary_t *table,       # IN
     Py_ssize_t n,
+    bint decreasing,
     Py_ssize_t n_rows,            # most roundings that a sum has
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
     double *w,                    # work: n
     uint8_t *live,                # OUT
-    Py_ssize_t group=1,           # buckets between two ends of chords: more make a plan quick, fewer make it good
+    Py_ssize_t group=2,           # buckets between two ends of chords: more make a plan quick, fewer make it good
 ) noexcept nogil:
     """Mark live buckets."""
-    cdef Py_ssize_t b = 0, top = -1, start, block, stop
-    cdef double s_b, w_b, size, margin
+    cdef Py_ssize_t b, top = -1, start, block, stop
+    cdef double s_b, w_b, slope, margin, lost
+    cdef Bucket bucket
+    b = 0
     while b < n:
         start = b
-        s_b = buckets[b].s
-        w_b = buckets[b].w
-        for b in range(b + 1, min(b + group, n)):
-            s_b += buckets[b].s
-            w_b += buckets[b].w
-        b = min(start + group, n)
+        s_b = 0.0
+        w_b = 0.0
+        for b in range(start, min(n, start + group)):
+            bucket = bucket_at(table, b, decreasing)
+            s_b += bucket.s
+            w_b += bucket.w
+        b += 1
         while top >= 0 and s[top] * w_b >= s_b * w[top]:
             s_b += s[top]
             w_b += w[top]
@@ -56,25 +57,31 @@ cdef inline void plan(
         w[top] = w_b
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
-        # every sum has at most n_rows roundings, each at most 2**-53 of a number below 2 * size; eightfold, to be safe
-        size = greatest * w[block]
-        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * size
-        mark(buckets, starts[block], stop, s[block] / w[block], margin, live)
+        slope = s[block] / w[block]
+        # every sum has at most n_rows roundings, each at most 2**-53 of a number below twice `greatest` times the
+        # weight; eightfold, to be safe
+        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * (greatest * w[block])
+        # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
+        lost = 0.0
+        if summary_t is not Bucket:
+            for b in range(starts[block], stop):
+                lost += rounding_of(table, b, slope, greatest * 1e-6)
+        mark(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
 
 
 cdef inline void mark(
-    const Bucket *buckets, Py_ssize_t start, Py_ssize_t stop, double slope, double margin, uint8_t *live
+    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin, uint8_t *live
 ) noexcept nogil:
     """Live buckets among [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b
-    cdef double gap = 0.0, after, s, w, lo, hi, room
+    cdef double gap = -margin, after      # how far above the chord, less the margin
+    cdef bint quiet, cornered
+    cdef Bucket bucket
     for b in range(start, stop):
-        s = buckets[b].s
-        w = buckets[b].w
-        lo = buckets[b].lo
-        hi = buckets[b].hi
-        after = gap + (s - slope * w)
-        # the corner lies (slope - lo)*a below the start; where the slope is not between lo and hi, an end is lower
-        room = min(gap, after) - margin
-        live[b] = not ((room > 0) & ((hi == lo) | ((gap - margin) * (hi - lo) > (slope - lo) * (w * hi - s))))
+        bucket = bucket_at(table, b, decreasing)
+        after = gap + (bucket.s - slope * bucket.w)
+        quiet = lesser(gap, after) > 0.0
+        # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
+        cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
+        live[b] = bucket.w > 0.0 and (not quiet or (cornered and bucket.lo < slope < bucket.hi))
         gap = after

@@ -12,8 +12,8 @@ from staircase_fast._pair cimport (
     Pair, pair_first, pair_greater, pair_lesser, pair_minus, pair_of, pair_plus, pair_positive_or, pair_second,
     pair_size,
 )
-from staircase_fast._plan cimport Bucket
 from staircase_fast._select cimport greater, lesser
+from staircase_fast._summary cimport Bucket
 
 cdef enum:
     CHUNK = 1024

@@ -31,6 +31,16 @@ cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogi
     return 0.0 - mean if is_negative(sums, scale.s_words) else mean
 
 
+cdef inline double rounded_sum(Scale scale, const uint64_t *sums) noexcept nogil:
+    """S rounded to nearest."""
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef uint64_t one = 1
+    cdef double total
+    magnitude(sums, scale.s_words, s)
+    total = rounded(s, scale.s_words, &one, 1, scale.y_unit + scale.w_unit)
+    return 0.0 - total if is_negative(sums, scale.s_words) else total
+
+
 cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept nogil:
     cdef uint64_t one = 1
     return rounded(sums + scale.s_words, scale.w_words, &one, 1, scale.w_unit)

@@ -5,6 +5,7 @@ Kernels here assume n >= 1 and nothing else.
 
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport Scale, number
+from staircase_fast._nan cimport first_nan, has_nan
 from staircase_fast._range cimport CHUNK, Range, range_of
 from staircase_fast._scale cimport scale_of as scale_for
 
@@ -28,15 +29,6 @@ def scale_of(object targets not None, object weights not None, Py_ssize_t n):
     return *sizes, bool(s.narrow), bool(s.tame), s.greatest, s.cut, s.cut_error, s.cut_weight
 
 
-def first_nan(const floating[::1] scores not None):
-    """Index of the first NaN, or -1."""
-    cdef Py_ssize_t found = -1
-    if scores.shape[0]:
-        with nogil:
-            found = find_nan(&scores[0], scores.shape[0])
-    return found
-
-
 def order(const floating[::1] scores not None):
     """(index of the first NaN or -1, whether scores never decrease)."""
     cdef Py_ssize_t i = 1, end, found = -1, n = scores.shape[0]
@@ -53,15 +45,10 @@ def order(const floating[::1] scores not None):
 
 
 cdef Py_ssize_t find_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t start = 0, i, end
-    cdef bint found = False
+    cdef Py_ssize_t start = 0, size
     while start < n:
-        end = min(n, start + CHUNK)
-        for i in range(start, end):
-            found |= scores[i] != scores[i]
-        if found:
-            for i in range(start, end):
-                if scores[i] != scores[i]:
-                    return i
-        start = end
+        size = min(CHUNK, n - start)
+        if has_nan(scores + start, size):
+            return start + first_nan(scores + start, size)
+        start += size
     return -1

@@ -1,51 +1,52 @@
-"""Fit unsorted rows without sorting them: survey, plan, collect, finish.
+"""The two scans of a fit that does not sort its rows, and the plan between them.
 
-    survey     one scan: sums and extremes of the rows in each bucket of scores
+    survey     what is known of the rows in each bucket of scores (_summary.pxd)
     plan       which buckets can hold the end of a step (_plan.pxd): live ones; the others are quiet
-    collect    a second scan: the rows of live buckets
-    finish     sort those, bucket by bucket, and push them and the quiet runs between them through the stack
-    value      where sums were rounded: a third scan, exact sums of the few steps there are
+    collect    which rows are in live buckets, and exact sums of the others
+    finish     (_finish.pyx) sort those rows, bucket by bucket, and push them and the sums through the stack
 
 The scans know nothing of each other's rows: threads, files or machines may each scan a part.  What they fill are plain
 arrays that add up.
 
-    table[b]      Bucket: s, w, lo, hi                                (survey)
-    kept[i]       Row: x, y, w of a row in a live bucket              (collect)
-    run r         quiet buckets side by side, or an atom: all rows of one frequent score
+    table[b]       summary of bucket b                                                      (survey)
+    directory[k]   of buckets 32k .. 32k + 31: a bit for each live one, and above them, how many are live before  (plan)
+    kept[i]        number of a row in a live bucket                                         (collect)
+    run q          the rows of quiet buckets after live bucket q - 1 and before live bucket q; or all rows of an atom, a
+                   frequent score in a live bucket.  rows[q] counts them, words[q] are their exact sums  (collect)
 
 Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.
 """
 
-from libc.math cimport INFINITY, NAN
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast._blocks cimport Stack, doubt_of, finish, push, sum_t
-from staircase_fast._cells cimport BATCH, Cell, bucket_of, find_buckets, floating
-from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_sample, flush, number, pend, pend_weighted
-from staircase_fast._plan cimport Bucket, plan
-from staircase_fast._select cimport greater, lesser
-from staircase_fast._steps cimport Stairs, started_by
+from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
+from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_pending, add_sample, add_sums, cut_rows, flush, number, unpacked
+from staircase_fast._live cimport is_live, live_before
+from staircase_fast._plan cimport plan
+from staircase_fast._select cimport greater_key, lesser_key, prefetch
+from staircase_fast._summary cimport Summary, key_of, ones_of, ones_t, rows_of
 
 
 def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  0 or 1
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    uint64_t[::1] table not None,             # OUT rows + (ones << 32), added
+    ones_t[::1] table not None,               # OUT added
 ):
-    """The survey of labels without weights: one word tells all there is to know of a bucket."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Py_ssize_t i, start, size
-    cdef Py_ssize_t buckets[BATCH]
-    cdef uint64_t *words = &table[0]
+    """The survey of labels without weights."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t i, start = 0, size
+    cdef int32_t buckets[BATCH]
+    cdef const number *ones = &labels[0]
+    cdef ones_t *words = &table[0]
+    cdef int half = 4 * sizeof(ones_t)
     with nogil:
-        start = 0
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
             find_buckets(cells, &scores[start], size, buckets)
             for i in range(size):
-                words[buckets[i]] += 1 + (<uint64_t>labels[start + i] << 32)
+                words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
             start += size
 
 
@@ -53,35 +54,83 @@ def survey(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
+    double centre,                            # IN  of the targets, more or less
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    double[:, ::1] table not None,            # OUT Bucket, added
+    uint32_t[:, ::1] table not None,          # OUT Summary
 ):
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef Bucket *bucket
-    cdef Py_ssize_t i, start, size
-    cdef Py_ssize_t buckets[BATCH]
-    cdef bint weighted = weights.shape[0] > 0
-    cdef double y, w = 1.0
+    cdef Map cells = map_of(bucket_map)
+    cdef Summary *summaries = <Summary *>&table[0, 0]
+    cdef Summary *one
+    cdef Py_ssize_t i, start = 0, size
+    cdef int32_t buckets[BATCH]
+    cdef int32_t keys[BATCH]
+    cdef float products[BATCH]
+    cdef float masses[BATCH]
+    cdef const number *y = &targets[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef double off
     with nogil:
-        start = 0
+        for i in range(table.shape[0]):
+            summaries[i] = Summary(0.0, 0.0, 0, INT16_MAX, INT16_MIN)
+        for i in range(BATCH):
+            masses[i] = 1.0
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
             find_buckets(cells, &scores[start], size, buckets)
             for i in range(size):
-                bucket = <Bucket *>&table[0, 0] + buckets[i]
-                y = <double>targets[start + i]
-                if weighted:
-                    w = weights[start + i]
-                bucket.s += y * w
-                bucket.w += w
+                prefetch(summaries + buckets[i])
+            if w != NULL:
+                for i in range(size):
+                    off = <double>y[start + i] - centre
+                    keys[i] = key_of(<float>off)
+                    products[i] = <float>(off * w[start + i])
+                    masses[i] = <float>w[start + i]
+            else:
+                for i in range(size):
+                    products[i] = <float>(<double>y[start + i] - centre)
+                    keys[i] = key_of(products[i])
+            for i in range(size):
+                one = summaries + buckets[i]
+                one.s += products[i]
+                one.w += masses[i]
+                one.rows += 1
                 # no branches: one that waits for memory holds up all that follow
-                bucket.lo = lesser(y, bucket.lo)
-                bucket.hi = greater(y, bucket.hi)
+                one.lo = <int16_t>lesser_key(keys[i], one.lo)
+                one.hi = <int16_t>greater_key(keys[i], one.hi)
             start += size
 
 
-def plan_buckets(
-    double[:, ::1] table not None,            # IN  Bucket; signs are turned where the staircase decreases
+def add_summaries(uint32_t[:, ::1] table not None, const uint32_t[:, ::1] other not None):
+    """table += other."""
+    cdef Summary *one
+    cdef const Summary *two
+    cdef Py_ssize_t b
+    with nogil:
+        for b in range(table.shape[0]):
+            one = <Summary *>&table[b, 0]
+            two = <const Summary *>&other[b, 0]
+            one.s += two.s
+            one.w += two.w
+            one.rows += two.rows
+            one.lo = <int16_t>lesser_key(one.lo, two.lo)
+            one.hi = <int16_t>greater_key(one.hi, two.hi)
+
+
+def plan_labels(
+    const ones_t[::1] table not None,         # IN
+    bint decreasing,
+    Py_ssize_t n_rows,
+    Py_ssize_t[::1] starts not None,          # work
+    double[::1] s not None,                   # work
+    double[::1] w not None,                   # work
+    uint8_t[::1] live not None,               # OUT
+):
+    with nogil:
+        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0])
+
+
+def plan_summaries(
+    const uint32_t[:, ::1] table not None,    # IN  Summary
     bint decreasing,
     Py_ssize_t n_rows,
     double greatest,
@@ -90,358 +139,214 @@ def plan_buckets(
     double[::1] w not None,                   # work
     uint8_t[::1] live not None,               # OUT
 ):
-    cdef Bucket *buckets = <Bucket *>&table[0, 0]
-    cdef Py_ssize_t b, n = table.shape[0]
+    cdef const Summary *summaries = <const Summary *>&table[0, 0]
     with nogil:
-        if decreasing:
-            for b in range(n):
-                buckets[b] = Bucket(-buckets[b].s, buckets[b].w, -buckets[b].hi, -buckets[b].lo)
-        plan(buckets, n, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
+        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
 
 
-def unpack_labels(const uint64_t[::1] words not None, double[:, ::1] table not None):
-    """The table of `survey` from that of `survey_labels`."""
-    cdef Bucket *buckets = <Bucket *>&table[0, 0]
+def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):
+    """Fill the directory; return how many buckets are live."""
     cdef Py_ssize_t b
-    cdef uint64_t rows, ones
+    cdef uint64_t n_live = 0, word = 0
     with nogil:
-        for b in range(words.shape[0]):
-            rows = <uint32_t>words[b]
-            ones = words[b] >> 32
-            buckets[b] = Bucket(<double>ones, <double>rows, 0.0 if ones < rows else 1.0, 1.0 if ones else 0.0)
+        for b in range(live.shape[0]):
+            if b & 31 == 0:
+                word = n_live << 32
+            word |= <uint64_t>live[b] << (b & 31)
+            n_live += live[b]
+            directory[b >> 5] = word
+    return n_live
 
 
-ctypedef struct Row:
-    double x
-    double y
-    double w
-
-
-cdef inline bint is_set(const uint64_t *bits, Py_ssize_t b) noexcept nogil:
-    return (bits[b >> 6] >> (b & 63)) & 1
+def sum_labels(
+    const floating[::1] scores not None,      # IN
+    const number[::1] labels not None,        # IN
+    const double[:, ::1] bucket_map not None,  # IN
+    const ones_t[::1] table not None,         # IN
+    const uint64_t[::1] directory not None,   # IN
+    const int32_t[::1] atom_runs not None,    # IN
+    const uint32_t[::1] kept not None,        # IN
+    int64_t[::1] rows not None,               # OUT added
+    uint64_t[:, ::1] words not None,          # OUT added
+):
+    """The sums of all runs of labels: the table has those of whole buckets; of an atom's, what was kept is taken off."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t b, i, run, q = 0
+    with nogil:
+        for b in range(table.shape[0]):
+            run = q
+            if is_live(&directory[0], b):
+                run = atom_runs[q] if atom_runs.shape[0] else -1
+                q += 1
+            if run >= 0:
+                rows[run] += rows_of(table[b])
+                words[run, 0] += ones_of(table[b])
+                words[run, 1] += rows_of(table[b])
+        for i in range(kept.shape[0] if atom_runs.shape[0] else 0):
+            run = atom_runs[live_before(&directory[0], bucket_of(cells, scores[kept[i]]))]
+            if run >= 0:
+                rows[run] -= 1
+                words[run, 0] -= <uint64_t>labels[kept[i]]
+                words[run, 1] -= 1
 
 
 def collect(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
+    Py_ssize_t first,                         # IN  number of the first of these rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    const uint64_t[::1] live not None,        # IN  a bit per bucket: small enough to stay in cache
-    const double[::1] atoms not None,         # IN  a frequent score of each bucket, or NaN; empty: there are none
+    const uint64_t[::1] directory not None,   # IN
+    const double[::1] atoms not None,         # IN  a frequent score of each live bucket, or NaN, and a NaN; empty: there are none
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
-    double[:, ::1] kept not None,             # OUT Row; room for one more than there can be
-    double[:, ::1] runs not None,             # OUT s, w of each atom, added
+    object scale not None,                    # IN  exact.Scale
+    bint summed,                              # IN  whether to sum what is not kept
+    uint32_t[::1] kept not None,              # OUT room for one more than there can be
+    int64_t[::1] rows not None,               # OUT rows of each run, added
+    uint64_t[:, ::1] words not None,          # OUT exact sums of each run, added
+    uint8_t[::1] work not None,               # work: collect_size(n_runs) bytes, zeros
 ):
     """Keep the rows of live buckets, in any order; return how many."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef const uint64_t *bits = &live[0]
-    cdef Row *row = <Row *>&kept[0, 0]
-    cdef Row *first = row
-    cdef Py_ssize_t i, b, alive, start, size
-    cdef Py_ssize_t buckets[BATCH]
-    cdef bint weighted = weights.shape[0] > 0, atomic = atoms.shape[0] > 0
-    cdef double w = 1.0
+    cdef Map cells = map_of(bucket_map)
+    cdef Scale exact = unpacked(scale)
+    cdef const uint64_t *live = &directory[0]
+    cdef const floating *x = &scores[0]
+    cdef const number *y = &targets[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef uint32_t *out = &kept[0]
+    cdef Py_ssize_t start = 0, size, n_kept = 0, n_runs = rows.shape[0]
+    cdef int32_t buckets[BATCH]
+    cdef int32_t runs[BATCH]
+    cdef Sums sums = Sums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0])
     with nogil:
-        start = 0
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
-            find_buckets(cells, &scores[start], size, buckets)
-            for i in range(start, start + size):
-                b = buckets[i - start]
-                alive = is_set(bits, b)
-                if weighted:
-                    w = weights[i]
-                if atomic and alive and scores[i] == atoms[b]:
-                    runs[atom_runs[b], 0] += <double>targets[i] * w
-                    runs[atom_runs[b], 1] += w
-                    continue
-                # every row is written, and overwritten unless it is alive: a branch would often be mispredicted
-                row.x = scores[i]
-                row.y = <double>targets[i]
-                row.w = w
-                row += alive
-            start += size
-    return row - first
-
-
-cdef void sort_rows(Row *rows, Py_ssize_t n) noexcept nogil:
-    """Sort by score: quicksort that sets equal scores apart, insertion for few."""
-    cdef Py_ssize_t i, j, below, above
-    cdef Row row
-    cdef double pivot
-    while n > 24:
-        pivot = median(rows[0].x, rows[n >> 1].x, rows[n - 1].x)
-        below = 0
-        above = n
-        i = 0
-        while i < above:                      # [0, below) < pivot, [below, i) == pivot, [above, n) > pivot
-            row = rows[i]
-            if row.x < pivot:
-                rows[i] = rows[below]
-                rows[below] = row
-                below += 1
-                i += 1
-            elif row.x > pivot:
-                above -= 1
-                rows[i] = rows[above]
-                rows[above] = row
+            find_buckets(cells, x + start, size, buckets)
+            if atoms.shape[0]:
+                n_kept = keep_but_atoms(
+                    live, x + start, &atoms[0], &atom_runs[0], first + start, size, buckets, n_runs, out, n_kept, runs
+                )
+            elif summed:
+                n_kept = keep_or_sum(live, first + start, size, buckets, n_runs, out, n_kept, runs)
             else:
-                i += 1
-        if below < n - above:                 # the shorter part first, so that the depth stays logarithmic
-            sort_rows(rows, below)
-            rows += above
-            n -= above
-        else:
-            sort_rows(rows + above, n - above)
-            n = below
-    for i in range(1, n):
-        row = rows[i]
-        j = i
-        while j > 0 and rows[j - 1].x > row.x:
-            rows[j] = rows[j - 1]
-            j -= 1
-        rows[j] = row
-
-
-cdef inline double median(double a, double b, double c) noexcept nogil:
-    return max(min(a, b), min(max(a, b), c))
-
-
-def sequence(
-    const double[:, ::1] kept not None,       # IN  Row
-    Py_ssize_t n_kept,
-    const double[:, ::1] table not None,      # IN  Bucket
-    const double[:, ::1] bucket_map not None,  # IN  Cell
-    const uint64_t[::1] live not None,        # IN
-    const double[::1] atoms not None,         # IN
-    const int32_t[::1] atom_runs not None,    # IN
-    bint decreasing,                          # IN  whether signs in the table are turned
-    double[:, ::1] ordered not None,          # OUT Row, in score order
-    Py_ssize_t[::1] ends not None,            # work: one more than there are buckets
-    double[:, ::1] runs not None,             # OUT s, w of each quiet run; IN of each atom
-    double[::1] x not None,                   # OUT items in score order, as `finish_items` takes them
-    double[::1] y not None,
-    double[::1] w not None,                   # or empty
-    Py_ssize_t[::1] run not None,
-):
-    """Sort the kept rows and put quiet runs between them; return how many items there are."""
-    cdef const Cell *cells = <const Cell *>&bucket_map[0, 0]
-    cdef const Row *rows = <const Row *>&kept[0, 0]
-    cdef Row *sorted_rows = <Row *>&ordered[0, 0]
-    cdef const Bucket *buckets = <const Bucket *>&table[0, 0]
-    cdef const uint64_t *bits = &live[0]
-    cdef Py_ssize_t n_buckets = table.shape[0], b, i, n = 0, start, n_runs = 0
-    cdef bint atomic = atoms.shape[0] > 0, weighted = w.shape[0] > 0, quiet = False
-    with nogil:
-        # a counting sort by bucket, then a sort within each; ends[b] moves from the start to the end of bucket b
-        memset(&ends[0], 0, (n_buckets + 1) * sizeof(Py_ssize_t))
-        for i in range(n_kept):
-            ends[bucket_of(cells, rows[i].x) + 1] += 1
-        for b in range(n_buckets):
-            ends[b + 1] += ends[b]
-        for i in range(n_kept):
-            b = bucket_of(cells, rows[i].x)
-            sorted_rows[ends[b]] = rows[i]
-            ends[b] += 1
-        start = 0
-        for b in range(n_buckets):
-            if not is_set(bits, b):
-                if buckets[b].w == 0:
-                    continue
-                if not quiet:
-                    runs[n_runs, 0] = 0.0
-                    runs[n_runs, 1] = 0.0
-                    x[n] = NAN
-                    y[n] = 0.0
-                    run[n] = n_runs
-                    n += 1
-                    n_runs += 1
-                    quiet = True
-                runs[n_runs - 1, 0] += -buckets[b].s if decreasing else buckets[b].s
-                runs[n_runs - 1, 1] += buckets[b].w
-                continue
-            quiet = False
-            sort_rows(sorted_rows + start, ends[b] - start)
-            i = start
-            start = ends[b]
-            if atomic and atom_runs[b] >= 0 and runs[atom_runs[b], 1] > 0:
-                n = append(sorted_rows, &i, ends[b], atoms[b], &x[0], &y[0], &w[0] if weighted else NULL, &run[0], n)
-                x[n] = atoms[b]
-                y[n] = 0.0
-                run[n] = atom_runs[b]
-                n += 1
-            n = append(sorted_rows, &i, ends[b], INFINITY, &x[0], &y[0], &w[0] if weighted else NULL, &run[0], n)
-    return n
-
-
-cdef inline Py_ssize_t append(
-    const Row *rows, Py_ssize_t *i, Py_ssize_t end, double up_to, double *x, double *y, double *w, Py_ssize_t *run,
-    Py_ssize_t n,
-) noexcept nogil:
-    """Append the rows from i on with scores up to a limit to the items."""
-    while i[0] < end and rows[i[0]].x <= up_to:
-        x[n] = rows[i[0]].x
-        y[n] = rows[i[0]].y
-        if w != NULL:
-            w[n] = rows[i[0]].w
-        run[n] = -1
-        n += 1
-        i[0] += 1
-    return n
-
-
-def finish_items(
-    const double[::1] x not None,             # IN  score of each item, NaN for a quiet run
-    const double[::1] y not None,             # IN  target of each item that is a row
-    const double[::1] w not None,             # IN  weight of each item that is a row, or empty: all are 1
-    const Py_ssize_t[::1] run not None,       # IN  the run that each item is, or -1: a row
-    const double[:, ::1] runs not None,       # IN  s, w
-    object scale not None,                    # IN  exact.Scale
-    bint decreasing,
-    double least_weight,                      # IN  of any row
-    double lo,
-    double hi,
-    Py_ssize_t[::1] starts not None,          # OUT first item of each step
-    double[::1] values not None,              # OUT
-    double[::1] step_weights not None,        # OUT
-    uint8_t[::1] known not None,              # work
-    uint64_t[::1] words not None,             # work
-):
-    """Steps, or, where the scale is not narrow, blocks without values; return how many, or -1: in doubt."""
-    cdef Stack stack
-    cdef Py_ssize_t n = x.shape[0]
-    cdef const double *weights = &w[0] if w.shape[0] else NULL
-    stack.scale = scale._asdict()
-    stack.decreasing = decreasing
-    stack.doubt = doubt_of(stack.scale)
-    stack.rows_per_weight = 1.0 / least_weight
-    stack.n_words = stack.scale.s_words + stack.scale.w_words
-    stack.n = 0
-    stack.starts = &starts[0]
-    stack.s = &values[0]
-    stack.w = &step_weights[0]
-    stack.known = &known[0]
-    stack.words = &words[0] if words.shape[0] else NULL
-    stack.run = &run[0]
-    stack.lost = False
-    with nogil:
-        if stack.scale.narrow:
-            push_items(&stack, &x[0], &y[0], weights, runs, n, <int64_t>0)
-            finish(&stack, &y[0], weights, <int64_t>0, n, lo, hi)
-        else:
-            push_items(&stack, &x[0], &y[0], weights, runs, n, <double>0)
-    return -1 if stack.lost else stack.n
-
-
-cdef inline void push_items(
-    Stack *stack, const double *x, const double *y, const double *weights, const double[:, ::1] runs, Py_ssize_t n,
-    sum_t kind,
-) noexcept nogil:
-    cdef Py_ssize_t i = 0, start
-    cdef sum_t s, w, weight
-    while i < n and not stack.lost:
-        start = i
-        if stack.run[i] >= 0:                 # a quiet run, or all rows of one score
-            i += 1
-            push(stack, y, weights, start, i, <sum_t>runs[stack.run[start], 0], <sum_t>runs[stack.run[start], 1], False)
-            continue
-        s = 0
-        w = 0
-        while True:
-            weight = <sum_t>weights[i] if weights != NULL else 1
-            s += <sum_t>y[i] * weight
-            w += weight
-            i += 1
-            if i == n or x[i] != x[start]:
-                break
-        push(stack, y, weights, start, i, s, w, False)
-
-
-ctypedef struct Tally:
-    Pending pending
-    int64_t rows
-
-
-def tally(
-    const floating[::1] scores not None,      # IN
-    const number[::1] targets not None,       # IN
-    const double[::1] weights not None,       # IN  or empty: all are 1
-    const double[::1] left not None,          # IN  where each step starts
-    const double[:, ::1] bucket_map not None,  # IN  Cell; the index of these steps
-    const int32_t[::1] first not None,        # IN
-    object scale not None,                    # IN  exact.Scale
-    uint8_t[::1] work not None,               # work: tally_size(n_steps) bytes, zeros
-    Py_ssize_t[::1] counts not None,          # OUT rows on each step, added
-    uint64_t[:, ::1] words not None,          # OUT exact sums of each step, added; empty: count only
-):
-    """The third scan: rows and exact sums of each step."""
-    cdef Stairs stairs
-    cdef Scale exact = scale._asdict()
-    cdef Tally *tallies = <Tally *>&work[0]
-    cdef Tally *one
-    cdef Py_ssize_t i, step, start, size
-    cdef Py_ssize_t buckets[BATCH]
-    cdef bint weighted = weights.shape[0] > 0, summed = words.shape[0] > 0
-    cdef bint cut = exact.cut != 0
-    stairs.left = &left[0]
-    stairs.n = left.shape[0]
-    stairs.cells = <const Cell *>&bucket_map[0, 0]
-    stairs.first = &first[0]
-    with nogil:
-        start = 0
-        while start < scores.shape[0]:
-            size = min(BATCH, scores.shape[0] - start)
-            find_buckets(stairs.cells, &scores[start], size, buckets)
-            for i in range(start, start + size):
-                step = started_by(&stairs, buckets[i - start], scores[i]) - 1
-                one = tallies + step
-                one.rows += 1
-                if not summed:
-                    continue
-                if not cut:
-                    add_sample(exact, &words[step, 0], targets[i], weights[i] if weighted else 1.0)
-                    continue
-                if weighted:
-                    pend_weighted(exact, &one.pending, <double>targets[i], weights[i])
-                else:
-                    pend(exact, &one.pending, <double>targets[i])
-                if one.pending.rows == CUT_ROWS:
-                    flush(exact, &one.pending, &words[step, 0], weighted)
+                n_kept = keep(live, first + start, size, buckets, out, n_kept)
+            if summed:
+                add_batch(&sums, y + start, w + start if w != NULL else NULL, size, runs)
             start += size
-        for step in range(left.shape[0]):
-            counts[step] += tallies[step].rows
-            if cut and summed:
-                flush(exact, &tallies[step].pending, &words[step, 0], weighted)
+        flush_all(&sums, w != NULL)
+    return n_kept
 
 
-def tally_size(Py_ssize_t n_steps):
-    """Bytes that `tally` wants for its work."""
-    return n_steps * sizeof(Tally)
+# Every row is written to `out`, and overwritten unless it is to be kept: a branch would often be mispredicted.
+
+cdef inline Py_ssize_t keep(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, uint32_t *out, Py_ssize_t n_kept
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += is_live(live, buckets[i])
+    return n_kept
 
 
-def round_steps(
-    object scale not None,                    # IN  exact.Scale
-    double lo,
-    double hi,
-    Py_ssize_t[::1] starts not None,          # IN/OUT first item of each block, then of each step
-    double[::1] values not None,              # OUT
-    double[::1] step_weights not None,        # OUT
-    uint64_t[:, ::1] words not None,          # IN  exact sums of each block
-    Py_ssize_t n_items,
+cdef inline Py_ssize_t keep_or_sum(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, Py_ssize_t nowhere, uint32_t *out,
+    Py_ssize_t n_kept, int32_t *runs
+) noexcept nogil:
+    """Which run each row belongs to; `nowhere` if it is kept."""
+    cdef Py_ssize_t i
+    cdef bint alive
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += alive
+        runs[i] = <int32_t>(nowhere if alive else live_before(live, buckets[i]))
+    return n_kept
+
+
+cdef inline Py_ssize_t keep_but_atoms(
+    const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t first,
+    Py_ssize_t n, const int32_t *buckets, Py_ssize_t nowhere, uint32_t *out, Py_ssize_t n_kept, int32_t *runs
+) noexcept nogil:
+    """As above; an atom is summed as well.  (There is an atom more than live buckets, so that atoms[q] is there.)"""
+    cdef Py_ssize_t i, q, run
+    cdef bint alive, atom
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        q = live_before(live, buckets[i])
+        atom = alive & (x[i] == atoms[q])
+        run = atom_runs[q] if atom else q
+        alive &= not atom
+        runs[i] = <int32_t>(nowhere if alive else run)
+        out[n_kept] = <uint32_t>(first + i)
+        n_kept += alive
+    return n_kept
+
+
+ctypedef struct Sums:
+    Scale scale
+    Py_ssize_t n              # runs, and one more that nobody asks for
+    int64_t *rows
+    uint64_t *words
+    Pending *pending
+
+
+cdef inline void add_batch(
+    Sums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
+) noexcept nogil:
+    """Add each row to the sums of its run."""
+    cdef Pending parts[BATCH]
+    cdef Pending *one
+    cdef Py_ssize_t i
+    if sums.scale.cut == 0:
+        for i in range(n):
+            if runs[i] < sums.n:
+                sums.rows[runs[i]] += 1
+                add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
+        return
+    cut_rows(sums.scale, y, w, n, parts)
+    for i in range(n):
+        one = sums.pending + runs[i]
+        add_pending(one, &parts[i], w != NULL)
+        if one.rows == CUT_ROWS:
+            flush_run(sums, runs[i], w != NULL)
+
+
+cdef inline uint64_t *words_at(Sums *sums, Py_ssize_t q) noexcept nogil:
+    return sums.words + q * (sums.scale.s_words + sums.scale.w_words)
+
+
+cdef void flush_run(Sums *sums, Py_ssize_t q, bint weighted) noexcept nogil:
+    if q == sums.n:
+        memset(sums.pending + q, 0, sizeof(Pending))
+        return
+    sums.rows[q] += sums.pending[q].rows
+    flush(sums.scale, sums.pending + q, words_at(sums, q), weighted)
+
+
+cdef inline void flush_all(Sums *sums, bint weighted) noexcept nogil:
+    cdef Py_ssize_t q
+    for q in range(sums.n):
+        if sums.pending[q].rows:
+            flush_run(sums, q, weighted)
+
+
+def collect_size(Py_ssize_t n_runs):
+    """Bytes that `collect` wants for its work."""
+    return (n_runs + 1) * sizeof(Pending)
+
+
+def add_runs(
+    object scale not None,
+    int64_t[::1] rows not None,
+    uint64_t[:, ::1] words not None,
+    const int64_t[::1] other_rows not None,
+    const uint64_t[:, ::1] other_words not None,
 ):
-    """Blocks with exact sums become steps; return how many."""
-    cdef Stack stack
-    cdef uint8_t[::1] known = bytearray(b"\x01" * words.shape[0])
-    stack.scale = scale._asdict()
-    stack.n_words = stack.scale.s_words + stack.scale.w_words
-    stack.n = words.shape[0]
-    stack.starts = &starts[0]
-    stack.s = &values[0]
-    stack.w = &step_weights[0]
-    stack.known = &known[0]
-    stack.words = &words[0, 0]
-    stack.run = NULL
+    """rows += other_rows, words += other_words."""
+    cdef Scale exact = unpacked(scale)
+    cdef Py_ssize_t q
     with nogil:
-        # all sums are known, so that the rows are not looked at: any array will do
-        finish(&stack, <const double *>&values[0], NULL, <double>0, n_items, lo, hi)
-    return stack.n
+        for q in range(rows.shape[0]):
+            rows[q] += other_rows[q]
+            add_sums(exact, &words[q, 0], &other_words[q, 0])

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _scan
-from staircase_fast.exact import UNIT_WEIGHTS, Extent
+from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, order_of
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
@@ -44,13 +43,13 @@ def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
     return x, y, weight_column("sample_weight", sample_weight, "scores", x)
 
 
-def rows(x: Column, y: Column, w: Column, loss: Loss) -> Rows:
+def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     """Judge the entries of such columns."""
-    first_nan, ascending = _scan.order(x)
-    _no_nan("scores", x, first_nan)
-    w_extent = Extent(*_scan.extent(w)) if len(w) else UNIT_WEIGHTS
+    first_nan, ascending = order_of(x, n_threads)
+    not_nan("scores", x, first_nan)
+    w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
     present = judge_weights("sample_weight", w, w_extent)
-    y_extent = Extent(*_scan.extent(y))
+    y_extent = extent_of(y, n_threads)
     judge_targets("targets", y, y_extent, loss)
     if present is not None:
         x, y, w = x[present], y[present], w[present]
@@ -68,7 +67,7 @@ def target_column(name: str, values: ArrayLike) -> Column:
 def score_column(name: str, values: ArrayLike) -> Column:
     """Scores as a float column: real or infinite, not NaN."""
     x = _float_column(name, values)
-    _no_nan(name, x, _scan.first_nan(x))
+    no_nan(name, x, n_threads=1)
     return x
 
 
@@ -124,6 +123,24 @@ def direction(given: object, *, auto: bool) -> bool | None:
     raise ValueError(f"`increasing` must be {allowed}; got {given!r}.")
 
 
+def thread_count(name: str, given: object) -> int:
+    """A number of threads."""
+    try:
+        n = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"`{name}` must be an integer >= 1 or None; got {given!r}.") from None
+    if n < 1 or isinstance(given, bool):
+        raise ValueError(f"`{name}` must be an integer >= 1 or None; got {given!r}.")
+    return n
+
+
+def thread_variable(name: str, told: str) -> int:
+    """A number of threads that the environment tells."""
+    if told.isdecimal() and int(told) >= 1:
+        return int(told)
+    raise ValueError(f"the environment variable {name} must be an integer >= 1; got {told!r}.")
+
+
 def bounds(given: Any) -> tuple[float, float]:
     """A pair lo <= hi; None stands for no bound."""
     if given is None:
@@ -148,9 +165,9 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> str:
 
 
 def queries(values: ArrayLike) -> tuple[Column, tuple[int, ...]]:
-    """Scores to look up, flat, and the shape they came in."""
+    """Scores to look up, flat, and the shape they came in; there may be NaN among them."""
     whole = _array("scores", values)
-    return score_column("scores", whole.reshape(-1)), whole.shape
+    return _float_column("scores", whole.reshape(-1)), whole.shape
 
 
 def output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -277,7 +294,14 @@ def _float_column(name: str, values: ArrayLike) -> Column:
     return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
 
 
-def _no_nan(name: str, x: Column, first_nan: int) -> None:
+def no_nan(name: str, x: Column, n_threads: int) -> None:
+    """Refuse NaN."""
+    if len(x):
+        not_nan(name, x, order_of(x, n_threads)[0])
+
+
+def not_nan(name: str, x: Column, first_nan: int) -> None:
+    """Refuse the NaN that was found at an index, or at -1 if none was."""
     if first_nan >= 0:
         raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
 

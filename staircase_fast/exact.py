@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from staircase_fast import _scan
+from numpy.typing import NDArray
+
+from staircase_fast import _scan, threads
 
 
 class Extent(NamedTuple):
@@ -33,6 +35,24 @@ class Scale(NamedTuple):
 
 
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
+
+
+def order_of(scores: NDArray[Any], n_threads: int) -> tuple[int, bool]:
+    """Index of the first NaN or -1, and whether scores never decrease."""
+    shares = threads.parts(len(scores), n_threads)
+    found = threads.each(lambda part: _scan.order(scores[part]), shares)
+    nans = (part.start + nan for part, (nan, _) in zip(shares, found, strict=True) if nan >= 0)
+    rises = all(rises for _, rises in found) and all(scores[p.start - 1] <= scores[p.start] for p in shares[1:])
+    return next(nans, -1), rises
+
+
+def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
+    """The extent of a column that has entries."""
+    shares = threads.parts(len(column), n_threads)
+    found = threads.each(lambda part: Extent(*_scan.extent(column[part])), shares)
+    bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
+    _, lowest, highest, least, integral = zip(*found, strict=True)
+    return Extent(next(bad, -1), min(lowest), max(highest), min(least), all(integral))
 
 
 def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _merge, _validation, ordered, survey
+from staircase_fast import _merge, _validation, ordered, settings, survey
 from staircase_fast.exact import Extent, scale_of
 from staircase_fast.losses import Loss
+from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
 
 
@@ -32,6 +33,7 @@ def fit(
     loss: str | Loss = "squared",
     increasing: bool | str = True,
     bounds: tuple[float | None, float | None] | None = None,
+    n_threads: int | None = None,
 ) -> Staircase:
     """Fit the optimal monotone transform of scores.
 
@@ -53,6 +55,8 @@ def fit(
         (increasing, if both have the same but for rounding).
     bounds : (lo, hi), optional
         Values are held within these; None stands for no bound.
+    n_threads : int, optional
+        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
 
     Returns
     -------
@@ -62,6 +66,8 @@ def fit(
     -----
     Sums are exact integers, so the steps are those of exact arithmetic, values are the exact means rounded once, and
     neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+
+    Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -77,23 +83,24 @@ def fit(
     the_loss = _validation.loss(loss)
     rising = _validation.direction(increasing, auto=True)
     limits = _validation.bounds(bounds)
+    workers = settings.num_threads(n_threads)
     columns = _validation.columns(scores, targets, sample_weight)
     if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
         table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
         if table is not None:
             return Staircase._of_table(table, the_loss, rising)
-    rows = _validation.rows(*columns, the_loss)
+    rows = _validation.rows(*columns, the_loss, workers)
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
-    fit_rows = ordered.fit_sorted
-    if not rows.ascending:
-        if survey.suits(rows, scale):
-            fit_rows = survey.fit_unsorted
-        else:
-            rows = ordered.in_score_order(rows)
+    surveyed = not rows.ascending and survey.suits(rows, scale)
+    if not surveyed:
+        rows = in_score_order(rows)
 
     def stairs(rising: bool) -> Staircase:
-        steps = fit_rows(rows, scale, decreasing=not rising, bounds=limits)
+        if surveyed:
+            steps = survey.fit_unsorted(rows, scale, decreasing=not rising, bounds=limits, n_threads=workers)
+        else:
+            steps = ordered.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
         # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         return Staircase._of_steps(steps, the_loss, rising)

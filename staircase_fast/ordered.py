@@ -36,13 +36,6 @@ def regress_few(
     return (x, weights[:n_steps], starts[: n_steps + 1]) if n_steps else None
 
 
-def in_score_order(rows: Rows) -> Rows:
-    """The same rows, sorted."""
-    order = np.argsort(rows.scores)
-    weights = rows.weights[order] if len(rows.weights) else rows.weights
-    return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights)
-
-
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of rows in score order."""
     values = np.empty(len(rows.scores))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _lookup, _validation, cells, serialization
+from staircase_fast import _lookup, _validation, cells, serialization, settings, threads
 from staircase_fast.losses import Loss
 
 _FEW_QUERIES = 2000
-_NO_INDEX = np.empty((0, 4)), np.empty(0, dtype=np.int32)
+_NO_INDEX = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))  # map, entries, lines
 _put = object.__setattr__  # how a Staircase itself sets what others cannot
 _INTEGERS = np.dtype(np.int64)
 _FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
@@ -49,7 +49,7 @@ class Staircase:
 
     __slots__ = (*_FIELDS, "_index")
 
-    _index: tuple[cells.Map, NDArray[np.int32]] | None
+    _index: cells.Index | None
 
     left: NDArray[np.float64]
     """First observed score on each step."""
@@ -137,6 +137,7 @@ class Staircase:
         interpolation: str = "step",
         out_of_bounds: str = "clip",
         out: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
     ) -> Any:
         """Evaluate the staircase.
 
@@ -151,6 +152,8 @@ class Staircase:
             error.
         out : ndarray of float64, optional
             Where to write the result; must have the shape of `scores`.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
 
         Returns
         -------
@@ -169,30 +172,41 @@ class Staircase:
         linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = _validation.queries(scores)
-        result = target = np.empty(shape) if out is None else _validation.output(out, shape)
+        n_threads = settings.num_threads(n_threads)
+        result = np.empty(shape) if out is None else _validation.output(out, shape)
         if outside == "raise":
             _validation.within(queries, float(self.left[0]), float(self.right[-1]))
-        below, above = (np.nan, np.nan) if outside == "nan" else (self.values[0], self.values[-1])
         if out is not None:
-            if not (out.flags.c_contiguous and out.flags.aligned):
-                target = np.empty(shape)
-            if np.may_share_memory(queries, target):
-                queries = queries.copy()
-        index = self._index_for(len(queries))
-        _lookup.evaluate(queries, self.left, self.right, self.values, below, above, linear, *index, target.reshape(-1))
-        if target is not result:
-            result[...] = target
-        return result if shape or out is not None else result[()]
+            # a NaN must be found before anything is written
+            _validation.no_nan("scores", queries, n_threads)
+            if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
+                result = np.empty(shape)
+        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
+
+        def look_up(part: slice) -> int:
+            ends = self.left, self.right, self.values
+            return _lookup.evaluate(queries[part], *ends, linear, outside == "nan", *index, flat[part])
+
+        shares = threads.parts(len(queries), n_threads)
+        for part, nan in zip(shares, threads.each(look_up, shares), strict=True):
+            _validation.not_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+        if out is not None and result is not out:
+            out[...] = result
+        return (result if shape else result[()]) if out is None else out
 
     __call__ = predict
 
-    def _index_for(self, n_queries: int) -> tuple[cells.Map, NDArray[np.int32]]:
+    def _index_for(self, n_queries: int, *, linear: bool) -> tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]:
         """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
         if self._index is None:
-            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**31:
+            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**29:
                 return _NO_INDEX
-            _put(self, "_index", cells.make_index(self.left))
-        return self._index  # type: ignore[return-value]
+            object.__setattr__(self, "_index", (*cells.make_index(self.left), _NO_INDEX[2]))
+        if linear and not len(self._index[2]):
+            lines = np.empty((self.n_steps, 4))
+            _lookup.draw_lines(self.left, self.right, self.values, lines)
+            object.__setattr__(self, "_index", (*self._index[:2], lines))
+        return self._index
 
     def to_json(self) -> str:
         """The staircase as JSON text; every float comes back from it as it was."""

@@ -2,120 +2,203 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _survey, cells
+from staircase_fast import _finish, _lookup, _survey, cells, threads
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.cells import Map
 from staircase_fast.exact import Scale
-from staircase_fast.ordered import fit_sorted, in_score_order
+from staircase_fast.order import in_score_order
+from staircase_fast.ordered import fit_sorted
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
+_MANY_LIVE = 0.3  # of all rows: to sort all is as fast
+_SUMMARY_BYTES = 16
+_LOWER_HALF = slice(sys.byteorder == "big", None, 2)
+
+
+Table = NDArray[np.unsignedinteger[Any]]  # a word per bucket: labels; or four: a Summary (`_summary.pxd`)
+
+
+class Live(NamedTuple):
+    """How to find the live buckets, and frequent scores in them (`_survey.pyx`)."""
+
+    bucket_map: Map
+    directory: NDArray[np.uint64]
+    atoms: NDArray[np.float64]
+    atom_runs: NDArray[np.int32]
+
+
+class Runs(NamedTuple):
+    """Rows that are not looked at one by one (`_survey.pyx`)."""
+
+    rows: NDArray[np.int64]
+    words: NDArray[np.uint64]
 
 
 def suits(rows: Rows, scale: Scale) -> bool:
-    """Whether these rows are many enough, and such that a double holds each target and, if integers, each sum."""
-    targets, weights = rows.targets_extent, rows.weights_extent
-    greatest = max(-targets.lowest, targets.highest)
-    total = greatest * weights.highest * len(rows.scores) if scale.narrow else greatest
-    exact = total <= 2**53 or (rows.targets.dtype.kind == "f" and not scale.narrow)
-    return FEW_ROWS <= len(rows.scores) < 2**32 and scale.tame and exact  # labels are counted in half words
+    """Whether these rows are many enough, and such that float32 holds their sums, and a double each target."""
+    weights = rows.weights_extent
+    moderate = (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
+    exact = rows.targets.dtype.kind == "f" or scale.greatest <= 2**53
+    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
 
 
-def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
+def fit_unsorted(
+    rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int
+) -> Steps:
     """The staircase of unsorted rows that `suits` accepts."""
-    n = len(rows.scores)
-    columns = rows.scores, rows.targets, rows.weights
     sample = cells.sorted_sample(rows.scores)
-    bucket_map = cells.make_map(sample, n // _ROWS_PER_BUCKET)
-    n_buckets = cells.n_buckets(bucket_map)
+    bucket_map = cells.make_map(sample, len(rows.scores) // _ROWS_PER_BUCKET)
+    shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
-    table = survey(rows, bucket_map, n_buckets)
-    live = plan(table, n, scale.greatest, decreasing=decreasing)
-    n_live = int(np.count_nonzero(live))
-    bits = np.zeros(-(-n_buckets // 64) * 8, dtype=np.uint8)
-    bits[: -(-n_buckets // 8)] = np.packbits(live, bitorder="little")
-
-    atoms, atom_runs = find_atoms(sample, bucket_map, live, first_run=n_live + 1)
-    runs = np.zeros((n_live + 1 + np.count_nonzero(atom_runs >= 0), 2))
-    kept = np.empty((n + 1, 3))
-    n_kept = _survey.collect(*columns, bucket_map, bits.view(np.uint64), atoms, atom_runs, kept, runs)
-
-    n_items = n_kept + len(runs)
-    x, y = np.empty(n_items), np.empty(n_items)
-    item_weights = np.empty(n_items if len(rows.weights) else 0)
-    run, ends = np.empty(n_items, dtype=np.intp), np.empty(n_buckets + 1, dtype=np.intp)
-    n_items = _survey.sequence(
-        kept, n_kept, table, bucket_map, bits.view(np.uint64), atoms, atom_runs, decreasing,
-        np.empty((max(n_kept, 1), 3)), ends, runs, x, y, item_weights, run,
-    )  # fmt: skip
-
-    starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
-    n_words = scale.s_words + scale.w_words
-    words = np.empty(0 if scale.narrow else (n_items + 1) * n_words, dtype=np.uint64)
-    n_steps = _survey.finish_items(
-        x[:n_items], y, item_weights, run, runs, scale, decreasing, rows.weights_extent.least, *bounds,
-        starts, values, weights, np.empty(n_items, dtype=np.uint8), words,
-    )  # fmt: skip
-    if n_steps < 0:  # a tie, or nearly one, between large blocks of rounded sums
+    table = survey(rows, bucket_map, shares)
+    live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
+    directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
+    n_live = _survey.index_live(live, directory)
+    atoms, atom_runs, share = find_atoms(sample, bucket_map, live, n_live)
+    if share > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    left = x[starts[:n_steps]]
-    if scale.narrow and not len(rows.weights):
-        counts = weights[:n_steps].astype(np.int64)
-    else:
-        index = cells.make_index(left)
-        counts = np.zeros(n_steps, dtype=np.intp)
-        sums = np.zeros((0 if scale.narrow else n_steps, n_words), dtype=np.uint64)
-        work = np.zeros(_survey.tally_size(n_steps), dtype=np.uint8)
-        _survey.tally(*columns, left, *index, scale, work, counts, sums)
-        if not scale.narrow:
-            begins = starts[:n_steps].copy()
-            n_steps = _survey.round_steps(scale, *bounds, starts, values, weights, sums, n_items)
-            counts = np.add.reduceat(counts, np.searchsorted(begins, starts[:n_steps]))
-    starts[n_steps] = n_items
-    starts = starts[: n_steps + 1]
-    return Steps(x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), counts)
+    live_buckets = Live(bucket_map, directory, atoms, atom_runs)
+
+    kept, runs = collect(rows, scale, live_buckets, n_live, shares, summed=table.ndim > 1)
+    if table.ndim == 1:
+        _survey.sum_labels(*rows[:2], bucket_map, table, directory, atom_runs, kept, *runs)
+    return finish(rows, scale, live_buckets, n_live, kept, runs, decreasing=decreasing, bounds=bounds)
 
 
-def survey(rows: Rows, bucket_map: Map, n_buckets: int) -> NDArray[np.float64]:
-    """Sums and extremes of each bucket."""
+def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
+    """The rows of each thread; all their tables take less than a quarter of the memory that the rows take."""
+    size = sum(column.nbytes for column in rows[:3])
+    return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * _SUMMARY_BYTES * n_buckets))))
+
+
+def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
+    """The summary of each bucket."""
+    n_buckets = cells.n_buckets(bucket_map)
     targets = rows.targets_extent
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
-        words = np.zeros(n_buckets, dtype=np.uint64)
-        _survey.survey_labels(rows.scores, rows.targets, bucket_map, words)
-        table = np.empty((n_buckets, 4))
-        _survey.unpack_labels(words, table)
-    else:
-        table = np.zeros((n_buckets, 4))
-        table[:, 2] = np.inf
-        table[:, 3] = -np.inf
-        _survey.survey(rows.scores, rows.targets, rows.weights, bucket_map, table)
+        for word in (np.uint32, np.uint64):
+            table = _survey_labels(rows, bucket_map, shares, np.dtype(word))
+            # short words are fast; one that overflows loses 65536 rows
+            if int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64)) == len(rows.scores):
+                break
+        return table
+    centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
+
+    def scan(part: slice) -> Table:
+        table = np.empty((n_buckets, 4), dtype=np.uint32)
+        _survey.survey(rows.scores[part], rows.targets[part], rows.weights[part], centre, bucket_map, table)
+        return table
+
+    table, *others = threads.each(scan, shares)
+    for other in others:
+        _survey.add_summaries(table, other)
     return table
 
 
-def plan(table: NDArray[np.float64], n_rows: int, greatest: float, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets can hold the end of a step."""
-    n = len(table)
-    live, starts = np.empty(n, dtype=np.uint8), np.empty(n, dtype=np.intp)
-    _survey.plan_buckets(table, decreasing, n_rows, greatest, starts, np.empty(n), np.empty(n), live)
+def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
+    def scan(part: slice) -> Table:
+        table = np.zeros(cells.n_buckets(bucket_map), dtype=word)
+        _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table)
+        return table
+
+    table, *others = threads.each(scan, shares)
+    for other in others:
+        table += other
+    return table
+
+
+def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
+    """Which buckets can hold the end of a step.  (Each thread plans some buckets as if there were no others.)"""
+    live = np.empty(len(table), dtype=np.uint8)
+
+    def mark(part: slice) -> None:
+        n = part.stop - part.start
+        work = np.empty(n, dtype=np.intp), np.empty(n), np.empty(n)
+        if table.ndim == 1:
+            _survey.plan_labels(table[part], decreasing, n_rows, *work, live[part])
+        else:
+            _survey.plan_summaries(table[part], decreasing, n_rows, greatest, *work, live[part])
+
+    threads.each(mark, threads.parts(len(table), n_threads))
     return live
 
 
+def collect(
+    rows: Rows, scale: Scale, live: Live, n_live: int, shares: list[slice], *, summed: bool
+) -> tuple[NDArray[np.uint32], Runs]:
+    """Numbers of the rows in live buckets, and the sums of the others."""
+    n_runs = n_live + 1 + int(np.count_nonzero(live.atom_runs >= 0))
+
+    def scan(part: slice) -> tuple[NDArray[np.uint32], Runs]:
+        runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
+        kept = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # what is never touched costs nothing
+        work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
+        columns = (rows.scores[part], rows.targets[part], rows.weights[part])
+        n_kept = _survey.collect(*columns, part.start, *live, scale, summed, kept, *runs, work)
+        return kept[:n_kept], runs
+
+    found = threads.each(scan, shares)
+    runs = found[0][1]
+    for _, others in found[1:]:
+        _survey.add_runs(scale, *runs, *others)
+    return np.concatenate([kept for kept, _ in found]), runs
+
+
+def finish(
+    rows: Rows,
+    scale: Scale,
+    live: Live,
+    n_live: int,
+    kept: NDArray[np.uint32],
+    runs: Runs,
+    *,
+    decreasing: bool,
+    bounds: tuple[float, float],
+) -> Steps:
+    """The staircase of the rows that were kept and the runs between them."""
+    n_items = len(kept) + len(runs.rows)
+    x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if len(rows.weights) else 0)
+    tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
+    work = np.empty((2 * len(kept) + 1, 3), dtype=np.uint64), np.empty(n_live + 1, dtype=np.intp)
+    n_items = _finish.sequence(*rows[:3], kept, *live, runs.rows, *work, x, y, w, tied, run)
+
+    starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
+    words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)
+    known = np.empty(n_items, dtype=np.uint8)
+    n_steps = _finish.merge_items(
+        y[:n_items], w, tied, run, runs.words, scale, decreasing, *bounds, starts, values, weights, known, words
+    )
+    starts[n_steps] = n_items
+    starts, run = starts[: n_steps + 1], run[:n_items]
+    counts = np.add.reduceat(np.where(run >= 0, runs.rows[run], 1), starts[:-1])
+    return Steps(x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), counts)
+
+
 def find_atoms(
-    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], *, first_run: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """In each live bucket the score that repeats most in the sample, and a run in which to sum its rows."""
-    edges = np.flatnonzero(np.concatenate([[True], sample[1:] != sample[:-1]])) if len(sample) else np.empty(0, np.intp)
-    repeats = np.diff(edges, append=len(sample))
-    scores, repeats = sample[edges[repeats > 1]], repeats[repeats > 1]
-    bucket = np.empty(len(scores), dtype=np.intp)
-    _lookup.locate(scores, bucket_map, bucket)
-    by_repeats = np.argsort(repeats, kind="stable")[live[bucket][np.argsort(repeats, kind="stable")] == 1]
-    if not len(by_repeats):
-        return np.empty(0), np.empty(0, dtype=np.int32)
-    atoms = np.full(len(live), np.nan)
-    atoms[bucket[by_repeats]] = scores[by_repeats]  # the last one written repeats most
-    found = ~np.isnan(atoms)
-    return atoms, np.where(found, first_run - 1 + np.cumsum(found), -1).astype(np.int32)
+    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32], float]:
+    """In each live bucket the score that repeats most in the sample; a run in which to sum its rows; the share of rows
+    that are in live buckets and not such.
+    """
+    bucket = np.empty(len(sample), dtype=np.int32)
+    _lookup.locate(sample, bucket_map, bucket)
+    alive = live[bucket] == 1
+    first = cells.firsts(sample[alive])  # of each distinct score
+    repeats = np.diff(first, append=np.count_nonzero(alive))
+    frequent = np.argsort(repeats, kind="stable")[np.count_nonzero(repeats == 1) :]
+    if not len(frequent):
+        return np.empty(0), np.empty(0, dtype=np.int32), np.count_nonzero(alive) / max(1, len(sample))
+    place = np.searchsorted(np.flatnonzero(live), bucket[alive][first[frequent]])
+    atoms, rows = np.full(n_live + 1, np.nan), np.zeros(n_live + 1)
+    atoms[place] = sample[alive][first[frequent]]  # the last one written repeats most
+    rows[place] = repeats[frequent]
+    found = rows > 0
+    share = (np.count_nonzero(alive) - rows.sum()) / len(sample)
+    return atoms, np.where(found, n_live + np.cumsum(found), -1).astype(np.int32), share

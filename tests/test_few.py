@@ -9,7 +9,7 @@ from reference import fitted_steps
 from strategies import rows
 
 import staircase_fast as sf
-from staircase_fast import _few, _validation, ordered
+from staircase_fast import _few, _validation, order, ordered
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import LogLoss, SquaredError
 
@@ -29,9 +29,9 @@ def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=No
 
 
 def many(scores, targets, weights, *, decreasing, bounds):
-    columns = _validation.rows(scores, targets, weights, SquaredError())
+    columns = _validation.rows(scores, targets, weights, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
-    return ordered.fit_sorted(ordered.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
+    return ordered.fit_sorted(order.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
 
 
 @given(rows(), st.booleans(), st.sampled_from([UNBOUNDED, (0.0, 1.0)]))
@@ -44,9 +44,9 @@ def test_few_rows_get_what_many_rows_get(rows, decreasing, bounds):
 
 @given(rows())
 def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
-    columns = _validation.rows(*rows, SquaredError())
+    columns = _validation.rows(*rows, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
-    steps = ordered.fit_sorted(ordered.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
+    steps = ordered.fit_sorted(order.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
     stairs = sf.Staircase._of_steps(steps, SquaredError(), True)
     assert_steps(stairs, fitted_steps(*rows.lists()))
 

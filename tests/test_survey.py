@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from comparing import assert_same_bits
 
-from staircase_fast import _lookup, _validation, cells, ordered, survey
+from staircase_fast import _lookup, _validation, cells, order, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import SquaredError
 
@@ -55,7 +55,7 @@ WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights"
 
 
 def rows_and_scale(scores, targets, weights):
-    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError())
+    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError(), 1)
     return rows, scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
 
@@ -68,8 +68,8 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
     rows, scale = rows_and_scale(x, TARGETS[targets](x), WEIGHTS[weights])
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
-    surveyed = survey.fit_unsorted(rows, scale, **options)
-    plain = ordered.fit_sorted(ordered.in_score_order(rows), scale, **options)
+    surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
+    plain = ordered.fit_sorted(order.in_score_order(rows), scale, **options)
     for one, other in zip(surveyed, plain, strict=True):
         assert_same_bits(one + 0, other + 0)
 
@@ -80,18 +80,18 @@ def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
     bucket_map = cells.make_map(cells.sorted_sample(x), 5000)
     neighbours = np.concatenate([x, np.nextafter(x, x.dtype.type(np.inf)), np.nextafter(x, x.dtype.type(-np.inf))])
     x = np.sort(np.concatenate([neighbours, np.array([-np.inf, -1.7e308, 0, 1.7e308, np.inf], dtype=np.float64)]))
-    buckets = np.empty(len(x), dtype=np.intp)
+    buckets = np.empty(len(x), dtype=np.int32)
     _lookup.locate(x, bucket_map, buckets)
     assert np.all(np.diff(buckets) >= 0)
     assert buckets[0] >= 0
-    assert buckets[-1] <= bucket_map[-1, 2:].sum()
+    assert buckets[-1] <= bucket_map[-1, 3]
 
 
 @pytest.mark.parametrize("scores", ["uniform", "beta", "log-normal", "margins", "clusters of 1e-7", "one outlier"])
 def test_the_bucket_map_keeps_buckets_even(scores):
     x = SCORES[scores]
     bucket_map = cells.make_map(cells.sorted_sample(x), N // 16)
-    buckets = np.empty(N, dtype=np.intp)
+    buckets = np.empty(N, dtype=np.int32)
     _lookup.locate(x, bucket_map, buckets)
     crowd = np.bincount(buckets)[buckets]  # for each row, how many share its bucket
     assert np.median(crowd) < 64
@@ -102,7 +102,6 @@ def test_what_the_survey_cannot_hold_exactly_is_left_to_sorting():
     for x, y, w in (
         (U[:few], U[:few], None),
         (U, RNG.integers(-(2**62), 2**62, N), None),
-        (U, RNG.integers(0, 2**45, N), None),
         (U, U * 1e300, None),
         (U, U, 1e-200 * (1 + U)),
     ):

@@ -1,0 +1,26 @@
+"""Rows in score order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from staircase_fast import _order
+from staircase_fast._validation import Rows
+
+_FEW_ROWS = 4096
+
+
+def in_score_order(rows: Rows) -> Rows:
+    """The same rows, sorted; those of one score in any order, but always the same."""
+    n = len(rows.scores)
+    if rows.ascending:
+        return rows
+    if not _FEW_ROWS <= n < 2**32:  # the kernel is not worth its call; it counts in half words
+        order = np.argsort(rows.scores)
+        weights = rows.weights[order] if len(rows.weights) else rows.weights
+        return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights, ascending=True)
+    x, y, w = np.empty_like(rows.scores), np.empty_like(rows.targets), np.empty_like(rows.weights)
+    bits = f"u{y.itemsize}"  # targets are moved as they are, whatever they mean
+    work = np.empty(_order.work_size(n), dtype=np.uint8)
+    _order.sort_columns(rows.scores, rows.targets.view(bits), rows.weights, x, y.view(bits), w, work)
+    return rows._replace(scores=x, targets=y, weights=w, ascending=True)

@@ -1,0 +1,46 @@
+"""Work shared among threads.
+
+Kernels give up the GIL, so plain Python threads run them side by side.  Threads live only as long as a call: there is
+no pool that a fork could break, and nothing to shut down.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+_ROWS_EACH = 1 << 18  # fewer are done before a thread has begun
+
+T = TypeVar("T")
+
+
+def parts(n_rows: int, n_threads: int) -> list[slice]:
+    """The rows that each thread takes: one part each, all of about the same size."""
+    n_parts = max(1, min(n_threads, n_rows // _ROWS_EACH))
+    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    return [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
+    """What the task makes of each part; the first one is done by the calling thread."""
+    if len(shares) == 1:
+        return [task(shares[0])]
+    results: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    def work(part: int) -> None:
+        try:
+            results[part] = task(shares[part])
+        except BaseException as error:
+            errors.append(error)
+
+    helpers = [threading.Thread(target=work, args=(part,)) for part in range(1, len(shares))]
+    for helper in helpers:
+        helper.start()
+    work(0)
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
+    return [results[part] for part in range(len(shares))]

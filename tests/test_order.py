@@ -1,0 +1,137 @@
+"""Sorting changes the order of rows and nothing else, whatever the scores and however they lie."""
+
+import numpy as np
+import pytest
+
+from staircase_fast import _order
+from staircase_fast._validation import Rows
+from staircase_fast.exact import UNIT_WEIGHTS
+from staircase_fast.order import in_score_order
+
+N = 40_000  # more than fit into one part
+RNG = np.random.default_rng(5)
+U = RNG.random(N)
+
+
+def nearly_sorted():
+    x = np.sort(U)
+    some = RNG.integers(0, N, N // 100)
+    x[some] = x[RNG.permutation(some)]
+    return x
+
+
+def against_the_median_of_three():
+    """Musser's order: the first, the middle and the last entry are always among the least that are left."""
+    half = N // 2
+    first = np.empty(half)
+    first[::2] = np.arange(1, half + 1, 2)
+    first[1::2] = half + np.arange(1, half + 1, 2)
+    return np.concatenate([first, np.arange(2, N + 1, 2)])
+
+
+def all_in_one_digit(*, against_the_pivot):
+    """Every 16th row, which is the sample, sees a wide range; the others are one digit of it, and many."""
+    x = 1.5 + 1e-12 * RNG.random(N)
+    crowd = np.flatnonzero(np.arange(N) % 16)
+    if against_the_pivot:
+        x[crowd[:: len(crowd) // 23]] = 1.5
+    x[::16] = 1 + 0.4 * U[::16]
+    x[16] = 1.9
+    return x
+
+
+SCORES = {
+    "uniform": U,
+    "beta": RNG.beta(0.5, 3, N),
+    "log-normal": RNG.lognormal(0, 3, N),
+    "margins": RNG.normal(size=N) * 20,
+    "all magnitudes": np.exp(RNG.uniform(-700, 700, N)) * np.where(U < 0.5, -1, 1),
+    "within 1e-9": 0.5 + 1e-9 * U,
+    "clusters of 1e-9": np.round(U, 3) + 1e-9 * RNG.random(N),
+    "neighbouring floats": 1 + np.round(300 * U) * 2**-52,
+    "three digits": np.round(U, 3),
+    "two scores": np.where(U < 0.5, 0.25, 0.75),
+    "all tied": np.full(N, 0.5),
+    "all tied but the last": np.append(np.full(N - 1, 0.5), 0.1),
+    "half tied": np.where(U < 0.5, 0.3, RNG.random(N)),
+    "sorted": np.sort(U),
+    "reversed": np.sort(U)[::-1].copy(),
+    "nearly sorted": nearly_sorted(),
+    "up and down": np.concatenate([np.arange(0, N, 2), np.arange(1, N, 2)[::-1]]) / N,
+    "against the median of three": against_the_median_of_three(),
+    "one outlier": np.append(U[1:], 1e300),
+    "infinities": np.where(U < 0.1, -np.inf, np.where(U > 0.8, np.inf, U)),
+    "only infinities": np.where(U < 0.5, np.inf, -np.inf),
+    "a dense half amid infinities": np.where(U < 0.5, 0.3 + 1e-13 * U, np.where(U < 0.75, np.inf, -np.inf)),
+    "huge": (U - 0.5) * 3e308,
+    "subnormal": np.round((U - 0.3) * 1e4) * 5e-324,
+    "zeros of both signs": np.where(U < 0.3, -0.0, np.where(U < 0.6, 0.0, U - 0.8)),
+    "only zeros, one of them negative": np.where(np.arange(N) == N // 2, -0.0, 0.0),
+    "all in one digit": all_in_one_digit(against_the_pivot=False),
+    "against the pivot": all_in_one_digit(against_the_pivot=True),
+}
+
+
+def in_order(x, y, w=None):
+    return in_score_order(Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, bool(np.all(x[:-1] <= x[1:]))))
+
+
+def assert_sorted(x, y, w=None):
+    before = [column.copy() for column in (x, y)]
+    found = in_order(x, y, w)
+    assert found.scores.dtype == x.dtype
+    assert found.targets.dtype == y.dtype
+    assert np.all(found.scores[1:] >= found.scores[:-1])
+    columns = [(x, found.scores), (y, found.targets)]
+    if w is None:
+        assert len(found.weights) == 0
+    else:
+        columns.append((w, found.weights))
+    # the same rows: both in one order, ties by target and by weight, bit for bit
+    given, got = ([bits_of(pair[side]) for pair in columns] for side in (0, 1))
+    order_given, order_got = np.lexsort(given), np.lexsort(got)
+    for one, other in zip(given, got, strict=True):
+        np.testing.assert_array_equal(one[order_given], other[order_got])
+    for column, kept in zip((x, y), before, strict=True):
+        np.testing.assert_array_equal(column, kept)
+
+
+def bits_of(column):
+    return column.view(f"u{column.itemsize}")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scores", SCORES)
+def test_rows_are_the_same_and_in_order(scores, weighted):
+    assert_sorted(SCORES[scores], np.arange(N), RNG.random(N) if weighted else None)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("targets", ["u1", "i1", "i4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("scores", ["f4", "f8"])
+@pytest.mark.parametrize("n", [1, 2, 5000, N])
+def test_every_kind_of_column_is_moved_as_it_is(n, scores, targets, weighted):
+    y = RNG.integers(-100, 100, N).astype(targets)
+    assert_sorted(U[:n].astype(scores), y[:n], RNG.random(n) if weighted else None)
+
+
+@pytest.mark.parametrize("scores", ["uniform", "two scores", "zeros of both signs", "infinities"])
+def test_few_rows_are_sorted_by_the_kernel_as_well(scores, monkeypatch):
+    monkeypatch.setattr("staircase_fast.order._FEW_ROWS", 0)
+    for n in range(1, 101):
+        assert_sorted(SCORES[scores][-n:], np.arange(n), RNG.random(n))
+
+
+def test_rows_in_order_are_not_copied():
+    assert in_order(SCORES["sorted"], U).scores is SCORES["sorted"]
+
+
+@pytest.mark.parametrize("scores", SCORES)
+def test_the_result_is_the_same_each_time(scores):
+    first, second = (in_order(SCORES[scores], np.arange(N)) for _ in range(2))
+    np.testing.assert_array_equal(first.targets, second.targets)
+
+
+def test_work_is_little_beside_the_columns():
+    assert _order.work_size(10**7) < 10**7 * 17 / 50
+    assert _order.work_size(10**9) < 10**9 * 17 / 50

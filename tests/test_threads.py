@@ -1,0 +1,180 @@
+"""Threads change nothing but the time: results, errors, inputs."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from comparing import assert_same_staircase
+
+import staircase_fast as sf
+from staircase_fast import threads
+
+N = 40_000
+RNG = np.random.default_rng(5)
+X = RNG.random(N)
+LABELS = (RNG.random(N) < X).astype(float)
+NOISE = X + RNG.normal(size=N)
+WEIGHTS = RNG.random(N) + 0.1
+
+
+@pytest.fixture
+def many_parts(monkeypatch):
+    """Inputs of a few thousand rows are shared among threads as large ones are."""
+    monkeypatch.setattr(threads, "_ROWS_EACH", 1000)
+
+
+@pytest.fixture(autouse=True)
+def default_number():
+    yield
+    sf.set_num_threads(None)
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("n_threads", [2, 3, 7])
+@pytest.mark.parametrize("scores", [X, np.round(X, 2), X.astype(np.float32), np.round(X, 3) + 1e-9 * LABELS])
+@pytest.mark.parametrize(
+    ("targets", "weights"),
+    [(LABELS, None), (LABELS.astype(bool), None), (NOISE, None), (NOISE, WEIGHTS), (np.round(9 * NOISE), np.ceil(5 * X))],
+)
+def test_fits_are_the_same_for_any_number_of_threads(scores, targets, weights, n_threads):
+    alone = sf.fit(scores, targets, sample_weight=weights, n_threads=1)
+    assert_same_staircase(sf.fit(scores, targets, sample_weight=weights, n_threads=n_threads), alone)
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("n_threads", [2, 5])
+@pytest.mark.parametrize("interpolation", ["step", "linear"])
+def test_predictions_are_the_same_for_any_number_of_threads(interpolation, n_threads):
+    stairs = sf.fit(X, NOISE)
+    alone = stairs.predict(X, interpolation=interpolation, n_threads=1)
+    out = np.empty(N)
+    assert np.array_equal(stairs.predict(X, interpolation=interpolation, n_threads=n_threads, out=out), alone)
+    assert np.array_equal(out, alone)
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("bad_row", [0, 12_345, N - 1])
+def test_errors_name_the_first_bad_row_whichever_thread_sees_it(bad_row):
+    x, y, w = X.copy(), NOISE.copy(), WEIGHTS.copy()
+    for column, name in ((x, "scores"), (y, "targets"), (w, "sample_weight")):
+        good = column[bad_row]
+        column[bad_row:] = np.nan
+        with pytest.raises(ValueError, match=rf"`{name}` must .* at index {bad_row}\."):
+            sf.fit(x, y, sample_weight=w, n_threads=4)
+        column[:] = {"scores": X, "targets": NOISE, "sample_weight": WEIGHTS}[name]
+        assert column[bad_row] == good
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_a_nan_among_queries_is_named_and_out_is_left_alone():
+    stairs = sf.fit(X, NOISE)
+    queries, out = X.copy(), np.full(N, 7.0)
+    queries[[30_000, 20_000]] = np.nan
+    for given in (None, out):
+        with pytest.raises(ValueError, match=r"`scores` must not be NaN; got nan at index 20000\."):
+            stairs.predict(queries, out=given, n_threads=4)
+    assert np.all(out == 7.0)
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_sorted_scores_are_recognised_across_threads():
+    x = np.sort(X)
+    assert_same_staircase(sf.fit(x, NOISE, n_threads=3), sf.fit(x, NOISE, n_threads=1))
+    falls_at_a_border = x.copy()
+    falls_at_a_border[N // 2 :] = x[: N - N // 2]
+    pair = [sf.fit(falls_at_a_border, NOISE, n_threads=n) for n in (1, 2)]
+    assert_same_staircase(*pair)
+
+
+def test_parts_cover_all_rows_once():
+    for n_rows in (0, 1, threads._ROWS_EACH, 2 * threads._ROWS_EACH + 1, 10**7 + 3):
+        for n_threads in (1, 2, 5, 1000):
+            shares = threads.parts(n_rows, n_threads)
+            assert 1 <= len(shares) <= n_threads
+            assert shares[0].start == 0
+            assert shares[-1].stop == n_rows
+            assert all(a.stop == b.start for a, b in zip(shares, shares[1:], strict=False))
+            assert len(shares) == 1 or min(s.stop - s.start for s in shares) >= threads._ROWS_EACH
+
+
+def test_what_one_thread_raises_reaches_the_caller():
+    def task(part):
+        if part.start:
+            raise KeyError(part.start)
+
+    with pytest.raises(KeyError):
+        threads.each(task, [slice(0, 1), slice(1, 2)])
+
+
+def test_the_number_of_threads_can_be_set_and_returned_to_the_default():
+    default = sf.get_num_threads()
+    assert default >= 1
+    sf.set_num_threads(np.int64(3))
+    assert sf.get_num_threads() == 3
+    sf.set_num_threads(None)
+    assert sf.get_num_threads() == default
+
+
+def test_the_environment_sets_the_default(monkeypatch):
+    monkeypatch.setenv("STAIRCASE_FAST_NUM_THREADS", "5")
+    assert sf.get_num_threads() == 5
+    monkeypatch.setenv("STAIRCASE_FAST_NUM_THREADS", "")
+    assert sf.get_num_threads() >= 1
+    for bad in ("0", "-1", "many", "1.5"):
+        monkeypatch.setenv("STAIRCASE_FAST_NUM_THREADS", bad)
+        with pytest.raises(ValueError, match=rf"STAIRCASE_FAST_NUM_THREADS must be an integer >= 1; got '{bad}'"):
+            sf.get_num_threads()
+
+
+def test_processors_are_counted_where_affinity_is_unknown(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert sf.get_num_threads() == 1
+
+
+@pytest.mark.parametrize("bad", [0, -2, True])
+def test_bad_numbers_are_refused(bad):
+    with pytest.raises(ValueError, match=rf"`n` must be an integer >= 1 or None; got {bad}"):
+        sf.set_num_threads(bad)
+    with pytest.raises(ValueError, match=rf"`n_threads` must be an integer >= 1 or None; got {bad}"):
+        sf.fit([1, 2], [1, 2], n_threads=bad)
+    with pytest.raises(ValueError, match=rf"`n_threads` must be an integer >= 1 or None; got {bad}"):
+        sf.fit([1, 2], [1, 2]).predict([1.0], n_threads=bad)
+
+
+@pytest.mark.parametrize("bad", [1.5, "2", [1]])
+def test_what_is_no_number_is_refused(bad):
+    with pytest.raises(TypeError, match="`n` must be an integer >= 1 or None; got"):
+        sf.set_num_threads(bad)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fits_work_after_a_fork():
+    code = """
+import os, numpy as np, staircase_fast as sf
+from staircase_fast import threads
+threads._ROWS_EACH = 1000
+x = np.random.default_rng(0).random(30_000)
+before = sf.fit(x, x > 0.5, n_threads=2)
+child = os.fork()
+if child == 0:
+    os._exit(0 if sf.fit(x, x > 0.5, n_threads=2) == before else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_fits_in_threads_of_the_caller_do_not_disturb_each_other():
+    expected = sf.fit(X, NOISE)
+    found = []
+    callers = [threading.Thread(target=lambda: found.append(sf.fit(X, NOISE, n_threads=2))) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 6
+    assert all(stairs == expected for stairs in found)
