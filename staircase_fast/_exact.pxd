@@ -161,6 +161,14 @@ ctypedef struct Pending:
     double weight[2]      # of w; not used without weights
     int64_t rows
 
+cdef enum:
+    LOT = 256
+
+ctypedef struct Parts:
+    double product[2][LOT]
+    double error[2][LOT]
+    double weight[2][LOT]
+
 
 cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
     cdef double part = (value + cut) - cut
@@ -182,30 +190,40 @@ cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w
     pending.rows += 1
 
 
-cdef inline void cut_rows(Scale scale, const number *y, const double *w, Py_ssize_t n, Pending *parts) noexcept nogil:
-    """Each row as a Pending of its own; w may be NULL."""
+cdef inline void cut_rows(Scale scale, const number *y, const double *w, Py_ssize_t n, Parts *parts) noexcept nogil:
+    """Cut up to LOT rows; w may be NULL.  One short loop each: the compiler does several rows at once then."""
     cdef Py_ssize_t i
-    cdef double cut = scale.cut, cut_error = scale.cut_error, cut_weight = scale.cut_weight, product, error
+    if w == NULL:
+        for i in range(n):
+            parts.product[0][i] = <double>y[i]
+    else:
+        for i in range(n):
+            parts.product[0][i] = two_product(<double>y[i], w[i], &parts.error[0][i])
+        for i in range(n):
+            parts.weight[0][i] = w[i]
+        cut_column(parts.error[0], parts.error[1], n, scale.cut_error)
+        cut_column(parts.weight[0], parts.weight[1], n, scale.cut_weight)
+    cut_column(parts.product[0], parts.product[1], n, scale.cut)
+
+
+cdef inline void cut_column(double *values, double *rests, Py_ssize_t n, double cut) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double part
     for i in range(n):
-        product = <double>y[i]
-        if w != NULL:
-            product = two_product(product, w[i], &error)
-            parts[i].error[0] = (error + cut_error) - cut_error
-            parts[i].error[1] = error - parts[i].error[0]
-            parts[i].weight[0] = (w[i] + cut_weight) - cut_weight
-            parts[i].weight[1] = w[i] - parts[i].weight[0]
-        parts[i].product[0] = (product + cut) - cut
-        parts[i].product[1] = product - parts[i].product[0]
+        part = (values[i] + cut) - cut
+        rests[i] = values[i] - part
+        values[i] = part
 
 
-cdef inline void add_pending(Pending *total, const Pending *row, bint weighted) noexcept nogil:
+cdef inline void add_cut(Pending *pending, const Parts *parts, Py_ssize_t i, bint weighted) noexcept nogil:
+    """Row i of a lot."""
     cdef int part
     for part in range(2):
-        total.product[part] += row.product[part]
+        pending.product[part] += parts.product[part][i]
         if weighted:
-            total.error[part] += row.error[part]
-            total.weight[part] += row.weight[part]
-    total.rows += 1
+            pending.error[part] += parts.error[part][i]
+            pending.weight[part] += parts.weight[part][i]
+    pending.rows += 1
 
 
 cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:

@@ -19,7 +19,11 @@ from staircase_fast._cells cimport Map, bucket_of, floating, map_of
 from staircase_fast._exact cimport number, unpacked
 from staircase_fast._live cimport live_before
 from staircase_fast._rounded cimport rounded_sum, rounded_weight
+from staircase_fast._select cimport prefetch
 from staircase_fast._sort cimport Triple, bits_of, double_of, rank_of, score_of, sort_rows
+
+cdef enum:
+    AHEAD = 16                # rows whose memory is asked for before they are needed
 
 ctypedef struct Items:
     double *x
@@ -50,8 +54,9 @@ def sequence(
 ):
     """Sort the kept rows and put runs between them; return how many items there are."""
     cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t n_kept = kept.shape[0]
     cdef Triple *sorted_rows = <Triple *>&ordered[0, 0]
-    cdef Triple *spare = sorted_rows + kept.shape[0]
+    cdef Triple *spare = sorted_rows + n_kept
     cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, row, start = 0
     cdef bint atomic = atoms.shape[0] > 0
     cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
@@ -60,17 +65,24 @@ def sequence(
     with nogil:
         # a counting sort by bucket, then a sort within each; ends[q] moves from the start to the end of live bucket q
         memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
-        for i in range(kept.shape[0]):
-            ends[live_before(&directory[0], bucket_of(cells, scores[kept[i]])) + 1] += 1
-        for q in range(n_live):
-            ends[q + 1] += ends[q]
-        for i in range(kept.shape[0]):
+        for i in range(n_kept):
+            row = kept[min(i + AHEAD, n_kept - 1)]
+            prefetch(&scores[row])
+            prefetch(&targets[row])
+            if weights.shape[0]:
+                prefetch(&weights[row])
             row = kept[i]
             q = live_before(&directory[0], bucket_of(cells, scores[row]))
-            sorted_rows[ends[q]] = Triple(
+            ends[q + 1] += 1
+            run[i] = q
+            spare[i] = Triple(
                 rank_of(scores[row]), bits_of(<double>targets[row]), bits_of(weights[row] if weights.shape[0] else 1.0)
             )
-            ends[q] += 1
+        for q in range(n_live):
+            ends[q + 1] += ends[q]
+        for i in range(n_kept):
+            sorted_rows[ends[run[i]]] = spare[i]
+            ends[run[i]] += 1
         for q in range(n_live + 1):
             if rows[q]:
                 append_run(&items, NAN, q)

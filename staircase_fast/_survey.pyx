@@ -21,7 +21,9 @@ from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, int64_t, uint8_
 from libc.string cimport memset
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
-from staircase_fast._exact cimport CUT_ROWS, Pending, Scale, add_pending, add_sample, add_sums, cut_rows, flush, number, unpacked
+from staircase_fast._exact cimport (
+    CUT_ROWS, Parts, Pending, Scale, add_cut, add_sample, add_sums, cut_rows, flush, number, unpacked,
+)
 from staircase_fast._live cimport is_live, live_before
 from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater_key, lesser_key, prefetch
@@ -295,7 +297,7 @@ cdef inline void add_batch(
     Sums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
 ) noexcept nogil:
     """Add each row to the sums of its run."""
-    cdef Pending parts[BATCH]
+    cdef Parts parts
     cdef Pending *one
     cdef Py_ssize_t i
     if sums.scale.cut == 0:
@@ -304,10 +306,10 @@ cdef inline void add_batch(
                 sums.rows[runs[i]] += 1
                 add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
         return
-    cut_rows(sums.scale, y, w, n, parts)
+    cut_rows(sums.scale, y, w, n, &parts)
     for i in range(n):
         one = sums.pending + runs[i]
-        add_pending(one, &parts[i], w != NULL)
+        add_cut(one, &parts, i, w != NULL)
         if one.rows == CUT_ROWS:
             flush_run(sums, runs[i], w != NULL)
 
