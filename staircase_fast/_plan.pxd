@@ -70,7 +70,8 @@ cdef inline void plan(
 
 
 cdef inline void mark(
-    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin, uint8_t *live
+    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin,
+    uint8_t *live
 ) noexcept nogil:
     """Live buckets among [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b
