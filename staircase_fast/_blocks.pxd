@@ -260,9 +260,7 @@ cdef inline void finish(
     cdef uint64_t scratch[MAX_WORDS]
     cdef uint64_t *sums = NULL
     cdef double value, weight = 0.0
-    cdef bint plain = weights == NULL and stack.scale.cut != 0 and (
-        number is float or number is double
-    )
+    cdef bint plain = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows

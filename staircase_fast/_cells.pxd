@@ -1,9 +1,9 @@
 # A monotone map from scores to buckets, quick to evaluate and even for any distribution (`cells.py` makes it).
 #
-# A cell cuts its range of scores into equal parts, numbered low, low + 1, .., high.  Cell 0 covers the whole range.  Alone,
-# its parts are the buckets; where scores are not spread evenly, its parts are the cells that follow, and those cut theirs
-# into buckets, as many as a sample of scores found it worth.  Each operation is monotone under rounding, so the map is,
-# to the last bit, and infinities end up at the ends.
+# A cell cuts its range of scores into equal parts, numbered low, low + 1, .., high.  Cell 0 covers the whole range.
+# Alone, its parts are the buckets; where scores are not spread evenly, its parts are the cells that follow, and those
+# cut theirs into buckets, as many as a sample of scores found it worth.  Each operation is monotone under rounding, so
+# the map is, to the last bit, and infinities end up at the ends.
 #
 # Assumed of the caller: no NaN, fewer than 2**31 buckets.
 

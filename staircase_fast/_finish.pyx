@@ -174,7 +174,8 @@ cdef inline void push_items(
             else:
                 memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
                 push(
-                    stack, y, weights, start, i, rounded_sum(stack.scale, exact), rounded_weight(stack.scale, exact), True
+                    stack, y, weights, start, i,
+                    rounded_sum(stack.scale, exact), rounded_weight(stack.scale, exact), True
                 )
             continue
         while i < n and run[i] < 0:

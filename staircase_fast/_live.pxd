@@ -1,6 +1,6 @@
 # Which buckets are live, and how many are before each: 32 buckets to a word, so that it all stays in cache.
 #
-#     directory[k]   the lower half: a bit for each of the buckets 32k .. 32k + 31; the upper: live ones before bucket 32k
+#     directory[k]   lower half: a bit for each of the buckets 32k .. 32k + 31; upper half: live ones before bucket 32k
 
 from libc.stdint cimport uint32_t, uint64_t
 

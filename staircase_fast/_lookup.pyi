@@ -3,17 +3,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-def locate(scores: NDArray[Any], bucket_map: NDArray[np.float64], out: NDArray[np.intp]) -> None: ...
-def index_steps(left: NDArray[np.float64], bucket_map: NDArray[np.float64], first: NDArray[np.int32]) -> None: ...
+def locate(scores: NDArray[Any], bucket_map: NDArray[np.float64], out: NDArray[np.int32]) -> None: ...
+def index_steps(left: NDArray[np.float64], bucket_map: NDArray[np.float64], index: NDArray[np.float64]) -> None: ...
+def draw_lines(
+    left: NDArray[np.float64], right: NDArray[np.float64], values: NDArray[np.float64], lines: NDArray[np.float64]
+) -> None: ...
 def evaluate(
     queries: NDArray[Any],
     left: NDArray[np.float64],
     right: NDArray[np.float64],
     values: NDArray[np.float64],
-    below: float,
-    above: float,
     linear: bool,
+    outside: bool,
     bucket_map: NDArray[np.float64],
-    first: NDArray[np.int32],
+    index: NDArray[np.float64],
+    lines: NDArray[np.float64],
     out: NDArray[np.float64],
-) -> None: ...
+) -> int: ...

@@ -85,7 +85,7 @@ def evaluate(
     cdef Map cells
     cdef const Entry *entries = NULL
     cdef const Line *drawn = NULL
-    cdef Py_ssize_t i, start = 0, size, n = queries.shape[0]
+    cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
     cdef int64_t counts[BATCH]
     cdef bint missing = False
     if index.shape[0]:

@@ -223,6 +223,6 @@ cdef void push_all(
                 s += buckets[b].s
                 w += buckets[b].w
                 b += 1
-            if w > 0:                         # a bucket in the midst of a tie has no observation of its own
+            if w > 0:                         # within a long tie, no observation starts
                 push(stack, y, weights, begin(tied, n, start), begin(tied, n, b), <sum_t>s, <sum_t>w, False)
     push_rows(stack, y, weights, tied, kind, begin(tied, n, n_buckets), n)

@@ -24,13 +24,13 @@ cdef inline void plan(
     const summary_t *table,       # IN
     Py_ssize_t n,
     bint decreasing,
-    Py_ssize_t n_rows,            # most roundings that a sum has
+    Py_ssize_t roundings,         # most that a sum has
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
     double *w,                    # work: n
     uint8_t *live,                # OUT
-    Py_ssize_t group=2,           # buckets between two ends of chords: more make a plan quick, fewer make it good
+    Py_ssize_t group,             # buckets between two ends of chords: more make a plan quick, fewer make it good
 ) noexcept nogil:
     """Mark live buckets."""
     cdef Py_ssize_t b, top = -1, start, block, stop
@@ -58,9 +58,9 @@ cdef inline void plan(
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
         slope = s[block] / w[block]
-        # every sum has at most n_rows roundings, each at most 2**-53 of a number below twice `greatest` times the
+        # every sum has at most so many roundings, each at most 2**-53 of a number below twice `greatest` times the
         # weight; eightfold, to be safe
-        margin = <double>(n_rows + 16) * 1.7763568394002505e-15 * (greatest * w[block])
+        margin = <double>(roundings + 16) * 1.7763568394002505e-15 * (greatest * w[block])
         # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
         lost = 0.0
         if summary_t is not Bucket:
@@ -84,5 +84,6 @@ cdef inline void mark(
         quiet = lesser(gap, after) > 0.0
         # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
         cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
-        live[b] = bucket.w > 0.0 and (not quiet or (cornered and bucket.lo < slope < bucket.hi))
+        cornered &= (bucket.lo < slope) & (slope < bucket.hi)
+        live[b] = (bucket.w > 0.0) & ((not quiet) | cornered)
         gap = after

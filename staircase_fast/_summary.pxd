@@ -87,9 +87,10 @@ cdef inline double rounding_of(const summary_t *table, Py_ssize_t b, double slop
     No target is taken for smaller than `floor`, which covers what float32 loses near its smallest numbers.
     """
     cdef double size
-    if summary_t is Summary:
-        if table[b].rows == 0:
-            return 0.0
+    if not (summary_t is Summary):
+        return 0.0
+    elif table[b].rows == 0:
+        return 0.0
+    else:
         size = max(max(-value_of(table[b].lo), value_of(table[b].hi + 1)), floor)
         return <double>(table[b].rows + 4) * 1.1920928955078125e-07 * table[b].w * (size + abs(slope))     # 2**-23
-    return 0.0

@@ -6,17 +6,28 @@ from numpy.typing import NDArray
 from staircase_fast.exact import Scale
 
 def survey_labels(
-    scores: NDArray[Any], labels: NDArray[Any], bucket_map: NDArray[np.float64], table: NDArray[np.uint64]
+    scores: NDArray[Any], labels: NDArray[Any], bucket_map: NDArray[np.float64], table: NDArray[Any]
 ) -> None: ...
 def survey(
     scores: NDArray[Any],
     targets: NDArray[Any],
     weights: NDArray[np.float64],
+    centre: float,
     bucket_map: NDArray[np.float64],
-    table: NDArray[np.float64],
+    table: NDArray[np.uint32],
 ) -> None: ...
-def plan_buckets(
-    table: NDArray[np.float64],
+def add_summaries(table: NDArray[np.uint32], other: NDArray[np.uint32]) -> None: ...
+def plan_labels(
+    table: NDArray[Any],
+    decreasing: bool,
+    n_rows: int,
+    starts: NDArray[np.intp],
+    s: NDArray[np.float64],
+    w: NDArray[np.float64],
+    live: NDArray[np.uint8],
+) -> None: ...
+def plan_summaries(
+    table: NDArray[np.uint32],
     decreasing: bool,
     n_rows: int,
     greatest: float,
@@ -25,72 +36,39 @@ def plan_buckets(
     w: NDArray[np.float64],
     live: NDArray[np.uint8],
 ) -> None: ...
-def unpack_labels(words: NDArray[np.uint64], table: NDArray[np.float64]) -> None: ...
+def index_live(live: NDArray[np.uint8], directory: NDArray[np.uint64]) -> int: ...
+def sum_labels(
+    scores: NDArray[Any],
+    labels: NDArray[Any],
+    bucket_map: NDArray[np.float64],
+    table: NDArray[Any],
+    directory: NDArray[np.uint64],
+    atom_runs: NDArray[np.int32],
+    kept: NDArray[np.uint32],
+    rows: NDArray[np.int64],
+    words: NDArray[np.uint64],
+) -> None: ...
 def collect(
     scores: NDArray[Any],
     targets: NDArray[Any],
     weights: NDArray[np.float64],
+    first: int,
     bucket_map: NDArray[np.float64],
-    live: NDArray[np.uint64],
+    directory: NDArray[np.uint64],
     atoms: NDArray[np.float64],
     atom_runs: NDArray[np.int32],
-    kept: NDArray[np.float64],
-    runs: NDArray[np.float64],
-) -> int: ...
-def sequence(
-    kept: NDArray[np.float64],
-    n_kept: int,
-    table: NDArray[np.float64],
-    bucket_map: NDArray[np.float64],
-    live: NDArray[np.uint64],
-    atoms: NDArray[np.float64],
-    atom_runs: NDArray[np.int32],
-    decreasing: bool,
-    ordered: NDArray[np.float64],
-    ends: NDArray[np.intp],
-    runs: NDArray[np.float64],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    run: NDArray[np.intp],
-) -> int: ...
-def finish_items(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    run: NDArray[np.intp],
-    runs: NDArray[np.float64],
     scale: Scale,
-    decreasing: bool,
-    least_weight: float,
-    lo: float,
-    hi: float,
-    starts: NDArray[np.intp],
-    values: NDArray[np.float64],
-    step_weights: NDArray[np.float64],
-    known: NDArray[np.uint8],
+    summed: bool,
+    kept: NDArray[np.uint32],
+    rows: NDArray[np.int64],
     words: NDArray[np.uint64],
-) -> int: ...
-def tally(
-    scores: NDArray[Any],
-    targets: NDArray[Any],
-    weights: NDArray[np.float64],
-    left: NDArray[np.float64],
-    bucket_map: NDArray[np.float64],
-    first: NDArray[np.int32],
-    scale: Scale,
     work: NDArray[np.uint8],
-    counts: NDArray[np.intp],
-    words: NDArray[np.uint64],
-) -> None: ...
-def tally_size(n_steps: int) -> int: ...
-def round_steps(
-    scale: Scale,
-    lo: float,
-    hi: float,
-    starts: NDArray[np.intp],
-    values: NDArray[np.float64],
-    step_weights: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    n_items: int,
 ) -> int: ...
+def collect_size(n_runs: int) -> int: ...
+def add_runs(
+    scale: Scale,
+    rows: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    other_rows: NDArray[np.int64],
+    other_words: NDArray[np.uint64],
+) -> None: ...

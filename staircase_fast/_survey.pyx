@@ -30,6 +30,10 @@ from staircase_fast._select cimport greater_key, lesser_key, prefetch
 from staircase_fast._summary cimport Summary, key_of, ones_of, ones_t, rows_of
 
 
+cdef enum:
+    GROUP = 2             # of buckets, in the plan
+
+
 def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  0 or 1
@@ -128,7 +132,7 @@ def plan_labels(
     uint8_t[::1] live not None,               # OUT
 ):
     with nogil:
-        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0])
+        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0], GROUP)
 
 
 def plan_summaries(
@@ -143,7 +147,7 @@ def plan_summaries(
 ):
     cdef const Summary *summaries = <const Summary *>&table[0, 0]
     with nogil:
-        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0])
+        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0], GROUP)
 
 
 def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):
@@ -171,7 +175,7 @@ def sum_labels(
     int64_t[::1] rows not None,               # OUT added
     uint64_t[:, ::1] words not None,          # OUT added
 ):
-    """The sums of all runs of labels: the table has those of whole buckets; of an atom's, what was kept is taken off."""
+    """The sums of all runs of labels: those of whole buckets, from the table, less what was kept beside an atom."""
     cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t b, i, run, q = 0
     with nogil:
@@ -199,7 +203,7 @@ def collect(
     Py_ssize_t first,                         # IN  number of the first of these rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
-    const double[::1] atoms not None,         # IN  a frequent score of each live bucket, or NaN, and a NaN; empty: there are none
+    const double[::1] atoms not None,         # IN  a frequent score of each live bucket or NaN, then a NaN; or empty
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
     object scale not None,                    # IN  exact.Scale
     bint summed,                              # IN  whether to sum what is not kept

@@ -52,7 +52,7 @@ def _crowded(sample: NDArray[np.float64], bucket_map: Map, many: float) -> float
     bucket = np.empty(len(scores), dtype=np.int32)
     _lookup.locate(scores, bucket_map, bucket)
     crowd = np.diff(firsts(bucket), append=len(bucket))
-    return crowd[crowd > many].sum() / max(1, len(scores))
+    return float(crowd[crowd > many].sum()) / max(1, len(scores))
 
 
 def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:

@@ -33,7 +33,7 @@ def set_num_threads(n: int | None) -> None:
     2
     >>> sf.set_num_threads(None)
     """
-    global _chosen
+    global _chosen  # noqa: PLW0603  (a setting of the process is what this is)
     _chosen = None if n is None else _validation.thread_count("n", n)
 
 

@@ -12,7 +12,8 @@ from staircase_fast import _lookup, _validation, cells, serialization, settings,
 from staircase_fast.losses import Loss
 
 _FEW_QUERIES = 2000
-_NO_INDEX = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))  # map, entries, lines
+_Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
+_NO_INDEX: _Index = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))
 _put = object.__setattr__  # how a Staircase itself sets what others cannot
 _INTEGERS = np.dtype(np.int64)
 _FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
@@ -49,7 +50,7 @@ class Staircase:
 
     __slots__ = (*_FIELDS, "_index")
 
-    _index: cells.Index | None
+    _index: _Index | None
 
     left: NDArray[np.float64]
     """First observed score on each step."""
@@ -196,17 +197,19 @@ class Staircase:
 
     __call__ = predict
 
-    def _index_for(self, n_queries: int, *, linear: bool) -> tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]:
+    def _index_for(self, n_queries: int, *, linear: bool) -> _Index:
         """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
-        if self._index is None:
+        index = self._index
+        if index is None:
             if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**29:
                 return _NO_INDEX
-            object.__setattr__(self, "_index", (*cells.make_index(self.left), _NO_INDEX[2]))
-        if linear and not len(self._index[2]):
+            index = (*cells.make_index(self.left), _NO_INDEX[2])
+        if linear and not len(index[2]):
             lines = np.empty((self.n_steps, 4))
             _lookup.draw_lines(self.left, self.right, self.values, lines)
-            object.__setattr__(self, "_index", (*self._index[:2], lines))
-        return self._index
+            index = (*index[:2], lines)
+        _put(self, "_index", index)
+        return index
 
     def to_json(self) -> str:
         """The staircase as JSON text; every float comes back from it as it was."""

@@ -49,9 +49,7 @@ def suits(rows: Rows, scale: Scale) -> bool:
     return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
 
 
-def fit_unsorted(
-    rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int
-) -> Steps:
+def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int) -> Steps:
     """The staircase of unsorted rows that `suits` accepts."""
     sample = cells.sorted_sample(rows.scores)
     bucket_map = cells.make_map(sample, len(rows.scores) // _ROWS_PER_BUCKET)
@@ -115,7 +113,7 @@ def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dt
 
 
 def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets can hold the end of a step.  (Each thread plans some buckets as if there were no others.)"""
+    """Which buckets can hold the end of a step.  (Each thread plans some buckets as if there were no others.)."""
     live = np.empty(len(table), dtype=np.uint8)
 
     def mark(part: slice) -> None:
@@ -141,7 +139,10 @@ def collect(
         kept = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # what is never touched costs nothing
         work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
         columns = (rows.scores[part], rows.targets[part], rows.weights[part])
-        n_kept = _survey.collect(*columns, part.start, *live, scale, summed, kept, *runs, work)
+        n_kept = _survey.collect(
+            *columns, part.start, live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed,
+            kept, *runs, work,
+        )  # fmt: skip
         return kept[:n_kept], runs
 
     found = threads.each(scan, shares)
@@ -167,7 +168,10 @@ def finish(
     x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if len(rows.weights) else 0)
     tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
     work = np.empty((2 * len(kept) + 1, 3), dtype=np.uint64), np.empty(n_live + 1, dtype=np.intp)
-    n_items = _finish.sequence(*rows[:3], kept, *live, runs.rows, *work, x, y, w, tied, run)
+    n_items = _finish.sequence(
+        *rows[:3], kept, live.bucket_map, live.directory, live.atoms, live.atom_runs, runs.rows, *work,
+        x, y, w, tied, run,
+    )  # fmt: skip
 
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
     words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)
@@ -184,8 +188,9 @@ def finish(
 def find_atoms(
     sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], float]:
-    """In each live bucket the score that repeats most in the sample; a run in which to sum its rows; the share of rows
-    that are in live buckets and not such.
+    """The score that repeats most in each live bucket, the run that sums its rows, and the share of other live rows.
+
+    A sample tells.
     """
     bucket = np.empty(len(sample), dtype=np.int32)
     _lookup.locate(sample, bucket_map, bucket)

@@ -6,6 +6,7 @@ no pool that a fork could break, and nothing to shut down.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,7 +20,7 @@ def parts(n_rows: int, n_threads: int) -> list[slice]:
     """The rows that each thread takes: one part each, all of about the same size."""
     n_parts = max(1, min(n_threads, n_rows // ROWS_EACH))
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    return [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
 def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
@@ -32,7 +33,7 @@ def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
     def work(part: int) -> None:
         try:
             results[part] = task(shares[part])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (the caller gets it)
             errors.append(error)
 
     helpers = [threading.Thread(target=work, args=(part,)) for part in range(1, len(shares))]

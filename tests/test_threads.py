@@ -1,5 +1,6 @@
 """Threads change nothing but the time: results, errors, inputs."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -37,7 +38,13 @@ def default_number():
 @pytest.mark.parametrize("scores", [X, np.round(X, 2), X.astype(np.float32), np.round(X, 3) + 1e-9 * LABELS])
 @pytest.mark.parametrize(
     ("targets", "weights"),
-    [(LABELS, None), (LABELS.astype(bool), None), (NOISE, None), (NOISE, WEIGHTS), (np.round(9 * NOISE), np.ceil(5 * X))],
+    [
+        (LABELS, None),
+        (LABELS.astype(bool), None),
+        (NOISE, None),
+        (NOISE, WEIGHTS),
+        (np.round(9 * NOISE), np.ceil(5 * X)),
+    ],
 )
 def test_fits_are_the_same_for_any_number_of_threads(scores, targets, weights, n_threads):
     alone = sf.fit(scores, targets, sample_weight=weights, n_threads=1)
@@ -96,7 +103,7 @@ def test_parts_cover_all_rows_once():
             assert 1 <= len(shares) <= n_threads
             assert shares[0].start == 0
             assert shares[-1].stop == n_rows
-            assert all(a.stop == b.start for a, b in zip(shares, shares[1:], strict=False))
+            assert all(a.stop == b.start for a, b in itertools.pairwise(shares))
             assert len(shares) == 1 or min(s.stop - s.start for s in shares) >= threads.ROWS_EACH
 
 

@@ -1,0 +1,41 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.exact import Scale
+
+def sequence(
+    scores: NDArray[Any],
+    targets: NDArray[Any],
+    weights: NDArray[np.float64],
+    kept: NDArray[np.uint32],
+    bucket_map: NDArray[np.float64],
+    directory: NDArray[np.uint64],
+    atoms: NDArray[np.float64],
+    atom_runs: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    ordered: NDArray[np.uint64],
+    ends: NDArray[np.intp],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    tied: NDArray[np.uint8],
+    run: NDArray[np.intp],
+) -> int: ...
+def merge_items(
+    y: NDArray[np.float64],
+    w: NDArray[np.float64],
+    tied: NDArray[np.uint8],
+    run: NDArray[np.intp],
+    sums: NDArray[np.uint64],
+    scale: Scale,
+    decreasing: bool,
+    lo: float,
+    hi: float,
+    starts: NDArray[np.intp],
+    values: NDArray[np.float64],
+    step_weights: NDArray[np.float64],
+    known: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+) -> int: ...
