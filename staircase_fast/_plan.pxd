@@ -63,8 +63,9 @@ cdef inline void plan(
         margin = <double>(roundings + 16) * 1.7763568394002505e-15 * (greatest * w[block])
         # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
         lost = 0.0
-        for b in range(starts[block], stop):
-            lost += rounding_of(table, b, slope, greatest * 1e-6)
+        if summary_t is not Bucket:
+            for b in range(starts[block], stop):
+                lost += rounding_of(table, b, slope, greatest * 1e-6)
         mark(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
 
 

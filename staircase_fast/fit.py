@@ -83,8 +83,8 @@ def fit(
     the_loss = _validation.loss(loss)
     rising = _validation.direction(increasing, auto=True)
     limits = _validation.bounds(bounds)
-    workers = settings.num_threads(n_threads)
     columns = _validation.columns(scores, targets, sample_weight)
+    workers = settings.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
         table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
         if table is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from staircase_fast import _validation
+from staircase_fast import _validation, threads
 
 _VARIABLE = "STAIRCASE_FAST_NUM_THREADS"
 _chosen: int | None = None
@@ -56,6 +56,8 @@ def get_num_threads() -> int:
     return os.cpu_count() or 1
 
 
-def num_threads(n_threads: int | None) -> int:
-    """How many threads a call may use that was given `n_threads`."""
-    return get_num_threads() if n_threads is None else _validation.thread_count("n_threads", n_threads)
+def num_threads(n_threads: int | None, n_rows: int) -> int:
+    """How many threads a call may use that was given `n_threads`; asking the system takes longer than a few rows."""
+    if n_threads is not None:
+        return _validation.thread_count("n_threads", n_threads)
+    return get_num_threads() if n_rows >= threads.ROWS_EACH else 1

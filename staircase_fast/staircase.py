@@ -173,7 +173,7 @@ class Staircase:
         linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = _validation.queries(scores)
-        n_threads = settings.num_threads(n_threads)
+        n_threads = settings.num_threads(n_threads, len(queries))
         result = np.empty(shape) if out is None else _validation.output(out, shape)
         if outside == "raise":
             _validation.within(queries, float(self.left[0]), float(self.right[-1]))

@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-_ROWS_EACH = 1 << 18  # fewer are done before a thread has begun
+ROWS_EACH = 1 << 18  # fewer are done before a thread has begun
 
 T = TypeVar("T")
 
 
 def parts(n_rows: int, n_threads: int) -> list[slice]:
     """The rows that each thread takes: one part each, all of about the same size."""
-    n_parts = max(1, min(n_threads, n_rows // _ROWS_EACH))
+    n_parts = max(1, min(n_threads, n_rows // ROWS_EACH))
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 

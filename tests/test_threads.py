@@ -24,7 +24,7 @@ WEIGHTS = RNG.random(N) + 0.1
 @pytest.fixture
 def many_parts(monkeypatch):
     """Inputs of a few thousand rows are shared among threads as large ones are."""
-    monkeypatch.setattr(threads, "_ROWS_EACH", 1000)
+    monkeypatch.setattr(threads, "ROWS_EACH", 1000)
 
 
 @pytest.fixture(autouse=True)
@@ -97,14 +97,14 @@ def test_sorted_scores_are_recognised_across_threads():
 
 
 def test_parts_cover_all_rows_once():
-    for n_rows in (0, 1, threads._ROWS_EACH, 2 * threads._ROWS_EACH + 1, 10**7 + 3):
+    for n_rows in (0, 1, threads.ROWS_EACH, 2 * threads.ROWS_EACH + 1, 10**7 + 3):
         for n_threads in (1, 2, 5, 1000):
             shares = threads.parts(n_rows, n_threads)
             assert 1 <= len(shares) <= n_threads
             assert shares[0].start == 0
             assert shares[-1].stop == n_rows
             assert all(a.stop == b.start for a, b in itertools.pairwise(shares))
-            assert len(shares) == 1 or min(s.stop - s.start for s in shares) >= threads._ROWS_EACH
+            assert len(shares) == 1 or min(s.stop - s.start for s in shares) >= threads.ROWS_EACH
 
 
 def test_what_one_thread_raises_reaches_the_caller():
@@ -163,7 +163,7 @@ def test_fits_work_after_a_fork():
     code = """
 import os, numpy as np, staircase_fast as sf
 from staircase_fast import threads
-threads._ROWS_EACH = 1000
+threads.ROWS_EACH = 1000
 x = np.random.default_rng(0).random(30_000)
 before = sf.fit(x, x > 0.5, n_threads=2)
 child = os.fork()
