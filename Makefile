@@ -2,6 +2,7 @@
 # What has not changed is neither installed nor built again: the stamps remember.
 
 PYTHON ?= python3
+ASV ?= run --quick --python=same
 
 ROOT := $(CURDIR)
 VENV := .venv/bin/python
@@ -24,7 +25,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel bench fuzz lint coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel bench asv fuzz lint coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +53,13 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## the sdist's tests on the whe
 
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py
+
+# asv notes the machine in the home directory: this one lies under build, as do its results.
+asv: build/in-place.stamp .venv/bench.stamp  ## asv's benchmarks, each once; ASV="run ..." for more
+	mkdir -p build/asv/home
+	cd asv_benchmarks && export HOME="$(ROOT)/build/asv/home" ASV_PYTHONPATH="$(ROOT)" \
+	&& $(ROOT_VENV) -m asv machine --yes > "$$HOME/machine.txt" \
+	&& $(ROOT_VENV) -m asv $(ASV)
 
 fuzz: build/in-place.stamp .venv/dev.stamp  ## property tests with many random examples
 	$(HERE) -m pytest -m hypothesis --hypothesis-profile=long

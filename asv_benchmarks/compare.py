@@ -1,8 +1,10 @@
 """Our speed beside that of other libraries: one run, the same data, answers compared before anything is timed.
 
     python asv_benchmarks/compare.py [ROWS] [WORD ..]     only lines that hold all the words
+    python asv_benchmarks/compare.py growth [ROWS]        how the cost of a row grows with their number
 
-A line gives nanoseconds per row, medians over calls that take turns, and the ratio: how many times faster we are.
+Times are nanoseconds per row, medians over calls that take turns.  The ratio says how many times faster we are; the bar
+is what it must reach with 10^7 rows.
 """
 
 from __future__ import annotations
@@ -18,189 +20,245 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 import sklearn
+from agreement import near, same_fit, same_order
+from benchmarks import patterns
+from benchmarks.extra_memory import extra_bytes
 from scipy.optimize import isotonic_regression as scipy_isotonic
 from sklearn.isotonic import IsotonicRegression
 
 import staircase_fast as sf
+from staircase_fast import _validation
+from staircase_fast.order import in_score_order
 
 REPEATS = 3
+IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
+Call = Callable[[], Any]
+
+
+class Race(NamedTuple):
+    ours: Call
+    theirs: Call
+    agree: Callable[[Any, Any], bool]
 
 
 class Line(NamedTuple):
+    """A race: `make` is called when its turn comes, so that no more data lives than is needed."""
+
     name: str
-    ours: Callable[[], Any]
-    peer_name: str
-    peer: Callable[[], Any]
-    same: Callable[[Any, Any], bool]
+    peer: str
     rows: int
+    bar: float | None  # we must be so many times faster
+    make: Callable[[], Race]
 
 
-def medians(*calls: Callable[[], Any], repeats: int) -> list[float]:
+class Measure(NamedTuple):
+    """A measure of ours alone: what was found and of how much; its share must not exceed the bar."""
+
+    name: str
+    peer: str
+    bar: float
+    make: Callable[[], tuple[float, float]]
+
+
+def seconds(*calls: Call, repeats: int) -> list[float]:
     """Median seconds of each call, taking turns."""
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeats):
-        for call, seconds in zip(calls, times, strict=True):
+        for call, spent in zip(calls, times, strict=True):
             start = time.perf_counter()
             call()
-            seconds.append(time.perf_counter() - start)
-    return [statistics.median(seconds) for seconds in times]
+            spent.append(time.perf_counter() - start)
+    return [statistics.median(spent) for spent in times]
 
 
-def close(a: Any, b: Any) -> bool:
-    return np.allclose(a, b, rtol=1e-6, atol=1e-9)
+def repeats_for(n: int) -> int:
+    return REPEATS if n > 100_000 else 20 if n > 1000 else 200
 
 
-def same_x(ours: Any, peer: Any) -> bool:
-    return close(ours.x, peer.x)
+def scikit_learn(given: patterns.Rows) -> IsotonicRegression:
+    return IsotonicRegression(out_of_bounds="clip").fit(given.scores, given.targets, sample_weight=given.weights)
 
 
-def scores_of_all_kinds(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    u = rng.random(n)
-    return {
-        "uniform": u,
-        "float32": u.astype(np.float32),
-        "beta": rng.beta(0.5, 3, n),
-        "log-normal": rng.lognormal(0, 1, n),
-        "clustered": np.round(u, 1) + 1e-7 * rng.random(n),
-        "three digits": np.round(u, 3),
-        "all tied": np.full(n, 0.5),
-        "sorted": np.sort(u),
-        "reversed": np.sort(u)[::-1].copy(),
-        "outlier": np.append(u[1:], 1e300),
-    }
+def fit(given: patterns.Rows, n_threads: int = 1) -> sf.Staircase:
+    return sf.fit(given.scores, given.targets, sample_weight=given.weights, n_threads=n_threads)
 
 
-def fits(n: int, rng: np.random.Generator) -> Iterator[Line]:
-    """Fits of unsorted rows; scikit-learn merges scores closer than 1e-15, or 1e-6 in float32: hence the tolerance."""
-    for kind, x in scores_of_all_kinds(n, rng).items():
-        part = slice(0, n, max(1, n // 1000))
-        rank = np.clip(x, 0, 1)
-        labels = (rng.random(n) < rank).astype(float)
+def fits(n: int) -> Iterator[Line]:
+    def race(n: int, kind: str, targets: str) -> Race:
+        given = patterns.rows(n, kind, targets)
+        return Race(lambda: fit(given), lambda: scikit_learn(given), lambda a, b: same_fit(given, a, b))
 
-        def same(ours: Any, peer: Any, x: Any = x, part: slice = part) -> bool:
-            gap = np.abs(ours.predict(x[part], interpolation="linear") - peer.predict(x[part]))
-            return float(np.mean(gap)) < (1e-2 if x.dtype == np.float32 else 1e-5)
+    def against_sort(kind: str) -> Race:
+        given = patterns.rows(n, kind)
+        return Race(lambda: fit(given), lambda: np.sort(given.scores), lambda _fit, _scores: True)
 
-        def theirs(x: Any = x, y: Any = labels, w: Any = None) -> Any:
-            return IsotonicRegression(out_of_bounds="clip").fit(x, y, sample_weight=w)
+    def threads(targets: str) -> Race:
+        given = patterns.rows(n, targets=targets)
+        return Race(lambda: fit(given, 2), lambda: fit(given, 1), lambda a, b: a == b)
 
-        yield Line(
-            f"fit, labels, {kind}", lambda x=x, y=labels: sf.fit(x, y), "scikit-learn", lambda f=theirs: f(), same, n
-        )
-        if kind in ("uniform", "float32"):
+    yield Line("fit of 100 rows", "scikit-learn", 100, 20, lambda: race(100, "uniform", "labels"))
+    for kind in patterns.SCORES:
+        plain = kind in ("uniform", "float32")
+        name = f"fit, labels, {kind}"
+        yield Line(name, "scikit-learn", n, 50 if plain else 20, lambda kind=kind: race(n, kind, "labels"))
+        if plain:
+            yield Line(name, "np.sort alone", n, 1, lambda kind=kind: against_sort(kind))
+    yield Line("fit, real", "scikit-learn", n, None, lambda: race(n, "uniform", "real"))
+    yield Line("fit, real and weights", "scikit-learn", n, 30, lambda: race(n, "uniform", "real and weights"))
+    if sf.get_num_threads() > 1:
+        for targets in ("labels", "real and weights"):
+            name = f"fit, {targets}, two threads"
+            yield Line(name, "ours, one thread", n, 1.6, lambda targets=targets: threads(targets))
+
+
+def orders(n: int) -> Iterator[Line]:
+    def race(targets: str) -> Race:
+        given = patterns.rows(n, targets=targets)
+        columns = _validation.columns(*given)
+        rows = _validation.rows(*columns, _validation.loss("squared"), 1)
+
+        def by_numpy() -> tuple[patterns.Column, ...]:
+            order = np.argsort(given.scores)
+            return tuple(column.take(order) for column in given if column is not None)
+
+        return Race(lambda: in_score_order(rows), by_numpy, same_order)
+
+    for targets in ("labels", "real and weights"):
+        yield Line(f"sort, {targets}", "np.argsort, takes", n, 2, lambda targets=targets: race(targets))
+
+
+def sequences(n: int) -> Iterator[Line]:
+    def race(kind: str) -> Race:
+        y = patterns.sequence(n, kind)
+        return Race(lambda: sf.isotonic_regression(y), lambda: scipy_isotonic(y), lambda a, b: near(a.x, b.x))
+
+    for kind in patterns.SEQUENCES:
+        bar = 4 if kind in ("noise", "labels") else 1
+        yield Line(f"isotonic_regression, {kind}", "SciPy", n, bar, lambda kind=kind: race(kind))
+
+
+def predictions(n: int) -> Iterator[Line]:
+    def steps(n_steps: int, n_threads: int | None) -> Race:
+        stairs, queries = patterns.staircase(n_steps), patterns.queries(n)
+        left, values = stairs.left, np.append(stairs.values[0], stairs.values)
+
+        def by_numpy() -> patterns.Column:
+            return values.take(np.searchsorted(left, queries, side="right"))
+
+        return Race(lambda: stairs.predict(queries, n_threads=n_threads), by_numpy, np.array_equal)
+
+    def lines(n_steps: int, n_threads: int | None) -> Race:
+        stairs, queries = patterns.staircase(n_steps), patterns.queries(n)
+        peer = IsotonicRegression(out_of_bounds="clip").fit(stairs.left, stairs.values)
+
+        def ours() -> patterns.Column:
+            return stairs.predict(queries, interpolation="linear", n_threads=n_threads)
+
+        return Race(ours, lambda: peer.predict(queries), near)
+
+    # the bars are for the call as it is made by default
+    many_steps = max(1, min(n, 1_000_000))
+    for threads, n_threads in (("", None), (", one thread", 1)):
+
+        def bar(least: float, n_threads: int | None = n_threads) -> float | None:
+            return None if n_threads else least
+
+        for n_steps, least in ((500, 25), (many_steps, 8)):
+            name = f"predict, {n_steps:,} steps{threads}"
             yield Line(
-                f"fit, labels, {kind}",
-                lambda x=x, y=labels: sf.fit(x, y),
-                "np.sort alone",
-                lambda x=x: np.sort(x),
-                lambda _a, _b: True,
+                name,
+                "np.searchsorted, take",
                 n,
+                bar(least),
+                lambda n_steps=n_steps, n_threads=n_threads: steps(n_steps, n_threads),
             )
-        if kind == "uniform":
-            noisy, w = rank + rng.normal(size=n), rng.random(n) + 0.5
-            yield Line(
-                "fit, real targets",
-                lambda x=x, y=noisy: sf.fit(x, y),
-                "scikit-learn",
-                lambda f=theirs, y=noisy: f(y=y),
-                same,
-                n,
-            )
-            yield Line(
-                "fit, real targets and weights",
-                lambda x=x, y=noisy, w=w: sf.fit(x, y, sample_weight=w),
-                "scikit-learn",
-                lambda f=theirs, y=noisy, w=w: f(y=y, w=w),
-                same,
-                n,
-            )
+        name = f"predict, 500 steps, linear{threads}"
+        yield Line(name, "scikit-learn", n, bar(30), lambda n_threads=n_threads: lines(500, n_threads))
 
 
-def small_fits(rng: np.random.Generator) -> Iterator[Line]:
-    x = rng.random(100)
-    y = (rng.random(100) < x).astype(float)
-    yield Line(
-        "fit of 100 rows",
-        lambda: sf.fit(x, y),
-        "scikit-learn",
-        lambda: IsotonicRegression().fit(x, y),
-        lambda a, b: close(a.predict(x), b.predict(x)),
-        100,
+def measures(n: int) -> Iterator[Measure]:
+    def memory(targets: str) -> tuple[float, float]:
+        given = patterns.rows(n, targets=targets)
+        size = sum(column.nbytes for column in given if column is not None)
+        return extra_bytes(given) / 1e6, size / 1e6
+
+    def import_ms() -> tuple[float, float]:
+        command = [sys.executable, "-c", IMPORT]
+        runs = [subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True) for _ in range(7)]
+        return statistics.median(float(run.stdout) for run in runs) * 1e3, 1.0
+
+    for targets in ("labels", "real and weights"):
+        yield Measure(f"memory, MB, fit, {targets}", "input", 0.5, lambda targets=targets: memory(targets))
+    yield Measure("import after numpy, ms", "", 50, import_ms)
+
+
+def run(line: Line) -> tuple[float, float, bool]:
+    """Nanoseconds per row of ours and theirs, and whether the bar is reached."""
+    race = line.make()
+    if not race.agree(race.ours(), race.theirs()):
+        sys.exit(f"{line.name}: our answer and that of {line.peer} differ")
+    ours, theirs = (t / line.rows * 1e9 for t in seconds(race.ours, race.theirs, repeats=repeats_for(line.rows)))
+    return ours, theirs, line.bar is None or theirs >= line.bar * ours
+
+
+def show(name: str, *cells: str) -> None:
+    print(f"{name:38}{''.join(f'{cell:>9}' for cell in cells[:5])}  {cells[5]}".rstrip(), flush=True)
+
+
+def compare(n: int, words: list[str]) -> None:
+    print(f"{n:,} rows; {versions()}\n")
+    show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
+    judged = []
+    for line in (line for group in (fits, orders, sequences, predictions) for line in group(n)):
+        if all(word in f"{line.name}, {line.peer}" for word in words):
+            ours, theirs, ok = run(line)
+            bar, verdict = ("", "") if line.bar is None else (f"{line.bar:g}x", "yes" if ok else "NO")
+            show(line.name, f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.1f}x", bar, verdict, line.peer)
+            judged += [ok] if line.bar else []
+    for measure in measures(n):
+        if all(word in measure.name for word in words):
+            found, of = measure.make()
+            ok = found <= measure.bar * of
+            cells = (f"{of:.1f}", f"{found / of:.2f}") if measure.peer else ("", "")
+            show(measure.name, f"{found:.1f}", *cells, f"<={measure.bar:g}", "yes" if ok else "NO", measure.peer)
+            judged.append(ok)
+    note = "" if n == 10**7 else "; they are meant for 10,000,000 rows"
+    print(f"\n{sum(judged)} of {len(judged)} bars are reached{note}")
+
+
+def growth(most: int) -> None:
+    """The cost of a row in fits of more and more labels; scikit-learn's up to 10^7, for the sake of memory."""
+    print(f"fit, labels, uniform; {versions()}\n")
+    n_threads = sf.get_num_threads()
+    print(f"{'nanoseconds per row':20}{'one thread':>14}{f'{n_threads} threads':>14}{'scikit-learn':>14}")
+    for n in (10**k for k in range(3, 9) if 10**k <= most):
+        given = patterns.rows(n, targets="labels")
+        if n > 10**7:
+            given = given._replace(targets=given.targets.astype(np.uint8))
+        calls: list[Call] = [lambda given=given: fit(given), lambda given=given: fit(given, n_threads)]
+        if n <= 10**7:
+            calls.append(lambda given=given: scikit_learn(given))
+            if not same_fit(given, calls[0](), calls[2]()):
+                sys.exit(f"{n:,} rows: our answer and that of scikit-learn differ")
+        times = seconds(*calls, repeats=repeats_for(n))
+        print(f"{n:<20,}{''.join(f'{t / n * 1e9:14.1f}' for t in times)}", flush=True)
+        del given, calls
+
+
+def versions() -> str:
+    return (
+        f"{platform.machine()}, {sf.get_num_threads()} threads, Python {platform.python_version()}, "
+        f"numpy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
     )
 
 
-def sequences(n: int, rng: np.random.Generator) -> Iterator[Line]:
-    trend = np.linspace(0, 1, n)
-    patterns = {
-        "noise": trend + rng.normal(size=n),
-        "labels": (rng.random(n) < trend).astype(float),
-        "monotone": trend,
-        "reversed": trend[::-1].copy(),
-        "rare events": (rng.random(n) < 1e-4).astype(float),
-        "sawtooth": np.arange(n) % 7 + trend,
-        "cascade": np.append(np.arange(1.0, n), -10.0 * n * n),
-    }
-    for name, y in patterns.items():
-        yield Line(
-            f"isotonic_regression, {name}",
-            lambda y=y: sf.isotonic_regression(y),
-            "SciPy",
-            lambda y=y: scipy_isotonic(y),
-            same_x,
-            n,
-        )
-
-
-def predictions(n: int, rng: np.random.Generator) -> Iterator[Line]:
-    queries = rng.random(n)
-    for n_steps in (500, 1_000_000):
-        left = np.sort(rng.random(n_steps))
-        stairs = sf.Staircase(left, left, np.arange(n_steps), np.ones(n_steps), np.ones(n_steps, dtype=int))
-        values = stairs.values
-        yield Line(
-            f"predict, {n_steps:,} steps",
-            lambda s=stairs: s.predict(queries),
-            "np.searchsorted",
-            lambda left=left, v=values: v[np.maximum(np.searchsorted(left, queries, side="right") - 1, 0)],
-            close,
-            n,
-        )
-        if n_steps == 500:
-            peer = IsotonicRegression(out_of_bounds="clip").fit(left, values)
-            yield Line(
-                f"predict, {n_steps:,} steps, linear",
-                lambda s=stairs: s.predict(queries, interpolation="linear"),
-                "scikit-learn",
-                lambda p=peer: p.predict(queries),
-                close,
-                n,
-            )
-
-
-def import_seconds() -> float:
-    code = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
-    return statistics.median(float(run.stdout) for run in runs)
-
-
-def main(n: int, words: list[str]) -> None:
-    rng = np.random.default_rng(0)
-    print(f"{n:,} rows; {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__},")
-    print(f"scikit-learn {sklearn.__version__}, SciPy {scipy.__version__}; one thread\n")
-    print(f"{'':36}{'ours':>9}{'peer':>9}  ns per row")
-    lines = [small_fits(rng), sequences(n, rng), predictions(n, rng), fits(n, rng)]
-    for line in (line for group in lines for line in group):
-        if not all(word in line.name for word in words):
-            continue
-        if not line.same(line.ours(), line.peer()):
-            sys.exit(f"{line.name}: our answer and that of {line.peer_name} differ")
-        ours, peer = medians(line.ours, line.peer, repeats=REPEATS if line.rows > 1000 else 200)
-        times = f"{ours / line.rows * 1e9:9.1f}{peer / line.rows * 1e9:9.1f}"
-        print(f"{line.name:36}{times}  {peer / ours:7.1f} times faster than {line.peer_name}", flush=True)
-    print(f"\nimport, after numpy: {import_seconds() * 1e3:.0f} ms")
+def main(arguments: list[str]) -> None:
+    growing = arguments[:1] == ["growth"]
+    arguments = arguments[growing:]
+    given = arguments and arguments[0][0].isdigit()
+    n = int(float(arguments.pop(0))) if given else 10**8 if growing else 10**7
+    growth(n) if growing else compare(n, arguments)
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    size = int(float(arguments.pop(0))) if arguments and arguments[0][0].isdigit() else 10_000_000
-    main(size, arguments)
+    main(sys.argv[1:])

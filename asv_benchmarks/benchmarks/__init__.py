@@ -1,0 +1,1 @@
+"""What asv measures; `patterns.py` holds the data."""

@@ -1,0 +1,65 @@
+"""The public fits."""
+
+from __future__ import annotations
+
+import staircase_fast as sf
+
+from . import patterns
+
+SIZES = [10**k for k in range(2, 8)]
+
+
+class Fit:
+    """More and more rows, one thread."""
+
+    params = (SIZES, patterns.TARGETS)
+    param_names = ("rows", "targets")
+    timeout = 300
+
+    def setup(self, n, targets):
+        self.given = patterns.rows(n, targets=targets)
+
+    def time_fit(self, n, targets):
+        x, y, w = self.given
+        sf.fit(x, y, sample_weight=w, n_threads=1)
+
+
+class FitScores:
+    """Scores of all kinds, one thread: few rows are sorted, many are surveyed."""
+
+    params = ([10**4, 10**6], list(patterns.SCORES), patterns.TARGETS)
+    param_names = ("rows", "scores", "targets")
+
+    def setup(self, n, scores, targets):
+        self.given = patterns.rows(n, scores, targets)
+
+    def time_fit(self, n, scores, targets):
+        x, y, w = self.given
+        sf.fit(x, y, sample_weight=w, n_threads=1)
+
+
+class FitThreads:
+    """Threads share rows only if there are many."""
+
+    params = ([10**6, 10**7], ["labels", "real and weights"], [1, 2])
+    param_names = ("rows", "targets", "threads")
+    timeout = 300
+
+    def setup(self, n, targets, n_threads):
+        self.given = patterns.rows(n, targets=targets)
+
+    def time_fit(self, n, targets, n_threads):
+        x, y, w = self.given
+        sf.fit(x, y, sample_weight=w, n_threads=n_threads)
+
+
+class IsotonicRegression:
+    params = (SIZES, list(patterns.SEQUENCES))
+    param_names = ("rows", "sequence")
+    timeout = 300
+
+    def setup(self, n, kind):
+        self.y = patterns.sequence(n, kind)
+
+    def time_isotonic_regression(self, n, kind):
+        sf.isotonic_regression(self.y)

@@ -1,0 +1,73 @@
+"""The stages of a fit of unsorted rows, and the sort that stands in for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from staircase_fast import _survey, _validation, cells, ordered, survey
+from staircase_fast.exact import scale_of
+from staircase_fast.order import in_score_order
+
+from . import patterns
+
+
+def clean(given):
+    return _validation.rows(*_validation.columns(*given), _validation.loss("squared"), n_threads=1)
+
+
+class Survey:
+    """As `survey.fit_unsorted` calls them one after the other."""
+
+    params = ([10**5, 10**6, 10**7], ["labels", "real and weights"], [1, 2])
+    param_names = ("rows", "targets", "threads")
+    timeout = 300
+
+    def setup(self, n, targets, n_threads):
+        if n_threads > 1 and n < 10**6:
+            raise NotImplementedError  # too few to be shared
+        rows = clean(patterns.rows(n, targets=targets))
+        self.rows, self.scale = rows, scale_of(rows.targets_extent, rows.weights_extent, n)
+        self.sample = cells.sorted_sample(rows.scores)
+        self.map = cells.make_map(self.sample, n // survey._ROWS_PER_BUCKET)
+        self.shares = survey._shares(rows, cells.n_buckets(self.map), n_threads)
+        self.table = self.time_survey()
+        alive = self.time_plan(n)
+        directory = np.empty(len(alive) // 32 + 1, dtype=np.uint64)
+        self.n_live = _survey.index_live(alive, directory)
+        atoms, atom_runs, _ = survey.find_atoms(self.sample, self.map, alive, self.n_live)
+        self.live = survey.Live(self.map, directory, atoms, atom_runs)
+        self.kept, self.runs = self.time_collect()
+        if self.table.ndim == 1:
+            _survey.sum_labels(*rows[:2], self.map, self.table, directory, atom_runs, self.kept, *self.runs)
+
+    def time_survey(self, *_):
+        return survey.survey(self.rows, self.map, self.shares)
+
+    def time_plan(self, n, *_):
+        return survey.plan(self.table, n, self.scale.greatest, len(self.shares), decreasing=False)
+
+    def time_collect(self, *_):
+        summed = self.table.ndim > 1
+        return survey.collect(self.rows, self.scale, self.live, self.n_live, self.shares, summed=summed)
+
+    def time_finish(self, *_):
+        found = self.live, self.n_live, self.kept, self.runs
+        survey.finish(self.rows, self.scale, *found, decreasing=False, bounds=ordered.UNBOUNDED)
+
+
+class Order:
+    params = (
+        [10**4, 10**5, 10**6, 10**7],
+        ["uniform", "float32", "clustered", "three digits"],
+        ["labels", "real and weights"],
+    )
+    param_names = ("rows", "scores", "targets")
+    timeout = 300
+
+    def setup(self, n, scores, targets):
+        if n == 10**7 and scores != "uniform":
+            raise NotImplementedError  # a tenth of that tells the same
+        self.rows = clean(patterns.rows(n, scores, targets))
+
+    def time_in_score_order(self, n, scores, targets):
+        in_score_order(self.rows)

@@ -1,0 +1,72 @@
+"""The data of every benchmark: scores, targets, sequences and staircases of all kinds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import staircase_fast as sf
+
+Column = NDArray[Any]
+
+SCORES = {
+    "uniform": lambda n, rng: rng.random(n),
+    "float32": lambda n, rng: rng.random(n).astype(np.float32),
+    "beta": lambda n, rng: rng.beta(0.5, 3, n),
+    "log-normal": lambda n, rng: rng.lognormal(0, 1, n),
+    "clustered": lambda n, rng: np.round(rng.random(n), 1) + 1e-7 * rng.random(n),
+    "three digits": lambda n, rng: np.round(rng.random(n), 3),
+    "all tied": lambda n, rng: np.full(n, 0.5),
+    "sorted": lambda n, rng: np.sort(rng.random(n)),
+    "reversed": lambda n, rng: np.sort(rng.random(n))[::-1].copy(),
+    "outlier": lambda n, rng: np.append(rng.random(n - 1), 1e300),
+}
+
+SEQUENCES = {
+    "noise": lambda n, rng: np.linspace(0, 1, n) + rng.normal(size=n),
+    "labels": lambda n, rng: (rng.random(n) < np.linspace(0, 1, n)).astype(float),
+    "monotone": lambda n, rng: np.linspace(0, 1, n),
+    "reversed": lambda n, rng: np.linspace(1, 0, n),
+    "rare events": lambda n, rng: (rng.random(n) < 1e-4).astype(float),
+    "sawtooth": lambda n, rng: np.arange(n) % 7 + np.linspace(0, 1, n),
+    "cascade": lambda n, rng: np.append(np.arange(1.0, n), -10.0 * n * n),
+}
+
+TARGETS = ("labels", "real", "real and weights")
+
+
+class Rows(NamedTuple):
+    """What a fit is given."""
+
+    scores: Column
+    targets: Column
+    weights: Column | None
+
+
+def rows(n: int, scores: str = "uniform", targets: str = "labels") -> Rows:
+    """Rows whose target is likely to be large where the score is; the same on every call."""
+    rng = np.random.default_rng(0)
+    x = SCORES[scores](n, rng)
+    if targets == "labels":
+        return Rows(x, (rng.random(n) < x).astype(float), None)
+    y = rng.normal(size=n)
+    y += np.clip(x, 0, 1)
+    return Rows(x, y, rng.random(n) + 0.5 if "weights" in targets else None)
+
+
+def sequence(n: int, kind: str) -> Column:
+    """Targets in order."""
+    return SEQUENCES[kind](n, np.random.default_rng(0))
+
+
+def staircase(n_steps: int) -> sf.Staircase:
+    """Steps over scores from 0 to 1, each with a single score."""
+    left = np.sort(np.random.default_rng(0).random(n_steps))
+    return sf.Staircase(left, left, np.arange(n_steps), np.ones(n_steps), np.ones(n_steps, dtype=int))
+
+
+def queries(n: int) -> Column:
+    """Scores to look up, in no order."""
+    return np.random.default_rng(1).random(n)
