@@ -161,14 +161,6 @@ ctypedef struct Pending:
     double weight[2]      # of w; not used without weights
     int64_t rows
 
-cdef enum:
-    LOT = 256
-
-ctypedef struct Parts:
-    double product[2][LOT]
-    double error[2][LOT]
-    double weight[2][LOT]
-
 
 cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
     cdef double part = (value + cut) - cut
@@ -187,42 +179,6 @@ cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w
     add_parts(pending.product, product, scale.cut)
     add_parts(pending.error, error, scale.cut_error)
     add_parts(pending.weight, w, scale.cut_weight)
-    pending.rows += 1
-
-
-cdef inline void cut_rows(Scale scale, const number *y, const double *w, Py_ssize_t n, Parts *parts) noexcept nogil:
-    """Cut up to LOT rows; w may be NULL.  One short loop each: the compiler does several rows at once then."""
-    cdef Py_ssize_t i
-    if w == NULL:
-        for i in range(n):
-            parts.product[0][i] = <double>y[i]
-    else:
-        for i in range(n):
-            parts.product[0][i] = two_product(<double>y[i], w[i], &parts.error[0][i])
-        for i in range(n):
-            parts.weight[0][i] = w[i]
-        cut_column(parts.error[0], parts.error[1], n, scale.cut_error)
-        cut_column(parts.weight[0], parts.weight[1], n, scale.cut_weight)
-    cut_column(parts.product[0], parts.product[1], n, scale.cut)
-
-
-cdef inline void cut_column(double *values, double *rests, Py_ssize_t n, double cut) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef double part
-    for i in range(n):
-        part = (values[i] + cut) - cut
-        rests[i] = values[i] - part
-        values[i] = part
-
-
-cdef inline void add_cut(Pending *pending, const Parts *parts, Py_ssize_t i, bint weighted) noexcept nogil:
-    """Row i of a lot."""
-    cdef int part
-    for part in range(2):
-        pending.product[part] += parts.product[part][i]
-        if weighted:
-            pending.error[part] += parts.error[part][i]
-            pending.weight[part] += parts.weight[part][i]
     pending.rows += 1
 
 

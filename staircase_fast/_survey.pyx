@@ -22,7 +22,7 @@ from libc.string cimport memset
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
 from staircase_fast._exact cimport (
-    CUT_ROWS, Parts, Pending, Scale, add_cut, add_sample, add_sums, cut_rows, flush, number, unpacked,
+    CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, number, pend, pend_weighted, unpacked,
 )
 from staircase_fast._live cimport is_live, live_before
 from staircase_fast._plan cimport plan
@@ -301,7 +301,6 @@ cdef inline void add_batch(
     Sums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
 ) noexcept nogil:
     """Add each row to the sums of its run."""
-    cdef Parts parts
     cdef Pending *one
     cdef Py_ssize_t i
     if sums.scale.cut == 0:
@@ -310,10 +309,12 @@ cdef inline void add_batch(
                 sums.rows[runs[i]] += 1
                 add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
         return
-    cut_rows(sums.scale, y, w, n, &parts)
     for i in range(n):
         one = sums.pending + runs[i]
-        add_cut(one, &parts, i, w != NULL)
+        if w == NULL:
+            pend(sums.scale, one, <double>y[i])
+        else:
+            pend_weighted(sums.scale, one, <double>y[i], w[i])
         if one.rows == CUT_ROWS:
             flush_run(sums, runs[i], w != NULL)
 
