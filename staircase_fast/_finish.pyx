@@ -34,64 +34,97 @@ ctypedef struct Items:
     Py_ssize_t n
 
 
-def sequence(
+def gather(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
     const uint32_t[::1] kept not None,        # IN  numbers of rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
+    uint64_t[:, ::1] rows not None,           # OUT Triple
+    int32_t[::1] places not None,             # OUT how many live buckets are before that of the row
+):
+    """The rows that were kept."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t i, row, n = kept.shape[0]
+    cdef Triple *out
+    with nogil:
+        for i in range(n):
+            row = kept[min(i + AHEAD, n - 1)]
+            prefetch(&scores[row])
+            prefetch(&targets[row])
+            if weights.shape[0]:
+                prefetch(&weights[row])
+            row = kept[i]
+            out = <Triple *>&rows[i, 0]
+            out.rank = rank_of(scores[row])
+            out.y = bits_of(<double>targets[row])
+            out.w = bits_of(weights[row] if weights.shape[0] else 1.0)
+            places[i] = <int32_t>live_before(&directory[0], bucket_of(cells, scores[row]))
+
+
+def arrange(
+    const uint64_t[:, ::1] rows not None,     # IN  Triple
+    const int32_t[::1] places not None,       # IN
+    Py_ssize_t[::1] ends not None,            # OUT where the rows of each live bucket end; and one more entry
+    uint64_t[:, ::1] arranged not None,       # OUT Triple, by bucket
+):
+    """A counting sort by bucket."""
+    cdef Py_ssize_t i, q, n_live = ends.shape[0] - 1
+    cdef Triple *out = <Triple *>&arranged[0, 0]
+    with nogil:
+        memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
+        for i in range(places.shape[0]):
+            ends[places[i] + 1] += 1
+        for q in range(n_live):
+            ends[q + 1] += ends[q]
+        for i in range(places.shape[0]):      # ends[q] moves from the start to the end of live bucket q
+            out[ends[places[i]]] = (<const Triple *>&rows[i, 0])[0]
+            ends[places[i]] += 1
+
+
+def sort_buckets(
+    uint64_t[:, ::1] rows not None,           # IN/OUT Triple, by bucket
+    const Py_ssize_t[::1] ends not None,      # IN
+    Py_ssize_t first,                         # IN  sort live buckets [first, last)
+    Py_ssize_t last,
+    uint64_t[:, ::1] spare not None,          # work: as many as are sorted
+):
+    cdef Py_ssize_t q, start = ends[first - 1] if first else 0
+    cdef Triple *whole = <Triple *>&rows[0, 0]
+    with nogil:
+        for q in range(first, last):
+            sort_rows(whole + start, ends[q] - start, <Triple *>&spare[0, 0])
+            start = ends[q]
+
+
+def sequence(
+    const uint64_t[:, ::1] rows not None,     # IN  Triple, in score order
+    const Py_ssize_t[::1] ends not None,      # IN
     const double[::1] atoms not None,         # IN
     const int32_t[::1] atom_runs not None,    # IN
-    const int64_t[::1] rows not None,         # IN  of each run
-    uint64_t[:, ::1] ordered not None,        # work: Triple, twice as many as were kept, and one more
-    Py_ssize_t[::1] ends not None,            # work: one more than there are live buckets
+    const int64_t[::1] run_rows not None,     # IN  rows of each run
     double[::1] x not None,                   # OUT items
     double[::1] y not None,
     double[::1] w not None,                   # or empty
     uint8_t[::1] tied not None,
     Py_ssize_t[::1] run not None,
 ):
-    """Sort the kept rows and put runs between them; return how many items there are."""
-    cdef Map cells = map_of(bucket_map)
-    cdef Py_ssize_t n_kept = kept.shape[0]
-    cdef Triple *sorted_rows = <Triple *>&ordered[0, 0]
-    cdef Triple *spare = sorted_rows + n_kept
-    cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, row, start = 0
-    cdef bint atomic = atoms.shape[0] > 0
+    """Put runs between the rows; return how many items there are."""
+    cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, start = 0
+    cdef const Triple *sorted_rows = <const Triple *>&rows[0, 0]
     cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
     if w.shape[0]:
         items.w = &w[0]
     with nogil:
-        # a counting sort by bucket, then a sort within each; ends[q] moves from the start to the end of live bucket q
-        memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
-        for i in range(n_kept):
-            row = kept[min(i + AHEAD, n_kept - 1)]
-            prefetch(&scores[row])
-            prefetch(&targets[row])
-            if weights.shape[0]:
-                prefetch(&weights[row])
-            row = kept[i]
-            q = live_before(&directory[0], bucket_of(cells, scores[row]))
-            ends[q + 1] += 1
-            run[i] = q
-            spare[i] = Triple(
-                rank_of(scores[row]), bits_of(<double>targets[row]), bits_of(weights[row] if weights.shape[0] else 1.0)
-            )
-        for q in range(n_live):
-            ends[q + 1] += ends[q]
-        for i in range(n_kept):
-            sorted_rows[ends[run[i]]] = spare[i]
-            ends[run[i]] += 1
         for q in range(n_live + 1):
-            if rows[q]:
+            if run_rows[q]:
                 append_run(&items, NAN, q)
             if q == n_live:
                 break
-            sort_rows(sorted_rows + start, ends[q] - start, spare)
             i = start
             start = ends[q]
-            if atomic and atom_runs[q] >= 0 and rows[atom_runs[q]]:
+            if atoms.shape[0] and atom_runs[q] >= 0 and run_rows[atom_runs[q]]:
                 i = append_rows(&items, sorted_rows, i, start, atoms[q])
                 append_run(&items, atoms[q], atom_runs[q])
             append_rows(&items, sorted_rows, i, start, INFINITY)

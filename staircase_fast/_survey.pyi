@@ -38,13 +38,11 @@ def plan_summaries(
 ) -> None: ...
 def index_live(live: NDArray[np.uint8], directory: NDArray[np.uint64]) -> int: ...
 def sum_labels(
-    scores: NDArray[Any],
-    labels: NDArray[Any],
-    bucket_map: NDArray[np.float64],
     table: NDArray[Any],
     directory: NDArray[np.uint64],
     atom_runs: NDArray[np.int32],
-    kept: NDArray[np.uint32],
+    kept_rows: NDArray[np.uint64],
+    places: NDArray[np.int32],
     rows: NDArray[np.int64],
     words: NDArray[np.uint64],
 ) -> None: ...

@@ -20,13 +20,14 @@ Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targ
 from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
+from staircase_fast._cells cimport BATCH, Map, find_buckets, floating, map_of
 from staircase_fast._exact cimport (
     CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, number, pend, pend_weighted, unpacked,
 )
 from staircase_fast._live cimport is_live, live_before
 from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater_key, lesser_key, prefetch
+from staircase_fast._sort cimport Triple, double_of
 from staircase_fast._summary cimport Summary, key_of, ones_of, ones_t, rows_of
 
 
@@ -165,18 +166,15 @@ def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not Non
 
 
 def sum_labels(
-    const floating[::1] scores not None,      # IN
-    const number[::1] labels not None,        # IN
-    const double[:, ::1] bucket_map not None,  # IN
     const ones_t[::1] table not None,         # IN
     const uint64_t[::1] directory not None,   # IN
     const int32_t[::1] atom_runs not None,    # IN
-    const uint32_t[::1] kept not None,        # IN
+    const uint64_t[:, ::1] kept_rows not None,  # IN  Triple
+    const int32_t[::1] places not None,       # IN
     int64_t[::1] rows not None,               # OUT added
     uint64_t[:, ::1] words not None,          # OUT added
 ):
     """The sums of all runs of labels: those of whole buckets, from the table, less what was kept beside an atom."""
-    cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t b, i, run, q = 0
     with nogil:
         for b in range(table.shape[0]):
@@ -188,11 +186,11 @@ def sum_labels(
                 rows[run] += rows_of(table[b])
                 words[run, 0] += ones_of(table[b])
                 words[run, 1] += rows_of(table[b])
-        for i in range(kept.shape[0] if atom_runs.shape[0] else 0):
-            run = atom_runs[live_before(&directory[0], bucket_of(cells, scores[kept[i]]))]
+        for i in range(places.shape[0] if atom_runs.shape[0] else 0):
+            run = atom_runs[places[i]]
             if run >= 0:
                 rows[run] -= 1
-                words[run, 0] -= <uint64_t>labels[kept[i]]
+                words[run, 0] -= <uint64_t>double_of((<const Triple *>&kept_rows[i, 0]).y)
                 words[run, 1] -= 1
 
 

@@ -17,6 +17,7 @@ from staircase_fast.ordered import fit_sorted
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
+_MANY_KEPT = 20_000  # rows that are worth a thread
 _MANY_LIVE = 0.3  # of all rows: to sort all is as fast
 _SUMMARY_BYTES = 16
 _LOWER_HALF = slice(sys.byteorder == "big", None, 2)
@@ -32,6 +33,13 @@ class Live(NamedTuple):
     directory: NDArray[np.uint64]
     atoms: NDArray[np.float64]
     atom_runs: NDArray[np.int32]
+
+
+class Kept(NamedTuple):
+    """Rows that are looked at one by one (`_finish.pyx`)."""
+
+    rows: NDArray[np.uint64]
+    places: NDArray[np.int32]
 
 
 class Runs(NamedTuple):
@@ -66,8 +74,9 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
 
     kept, runs = collect(rows, scale, live_buckets, n_live, shares, summed=table.ndim > 1)
     if table.ndim == 1:
-        _survey.sum_labels(*rows[:2], bucket_map, table, directory, atom_runs, kept, *runs)
-    return finish(rows, scale, live_buckets, n_live, kept, runs, decreasing=decreasing, bounds=bounds)
+        _survey.sum_labels(table, directory, atom_runs, *kept, *runs)
+    weighted = len(rows.weights) > 0
+    return finish(kept, runs, scale, live_buckets, n_live, n_threads, weighted, decreasing=decreasing, bounds=bounds)
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
@@ -130,48 +139,56 @@ def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasi
 
 def collect(
     rows: Rows, scale: Scale, live: Live, n_live: int, shares: list[slice], *, summed: bool
-) -> tuple[NDArray[np.uint32], Runs]:
-    """Numbers of the rows in live buckets, and the sums of the others."""
+) -> tuple[Kept, Runs]:
+    """The rows in live buckets, and the sums of the others."""
     n_runs = n_live + 1 + int(np.count_nonzero(live.atom_runs >= 0))
 
-    def scan(part: slice) -> tuple[NDArray[np.uint32], Runs]:
+    def scan(part: slice) -> tuple[Kept, Runs]:
         runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
-        kept = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # what is never touched costs nothing
+        numbers = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # what is never touched costs nothing
         work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
-        columns = (rows.scores[part], rows.targets[part], rows.weights[part])
         n_kept = _survey.collect(
-            *columns, part.start, live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed,
-            kept, *runs, work,
+            rows.scores[part], rows.targets[part], rows.weights[part], part.start,
+            live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed, numbers, *runs, work,
         )  # fmt: skip
-        return kept[:n_kept], runs
+        kept = Kept(np.empty((n_kept, 3), dtype=np.uint64), np.empty(n_kept, dtype=np.int32))
+        _finish.gather(*rows[:3], numbers[:n_kept], live.bucket_map, live.directory, *kept)
+        return kept, runs
 
     found = threads.each(scan, shares)
     runs = found[0][1]
     for _, others in found[1:]:
         _survey.add_runs(scale, *runs, *others)
-    return np.concatenate([kept for kept, _ in found]), runs
+    return Kept(*(np.concatenate(columns) for columns in zip(*(kept for kept, _ in found), strict=True))), runs
 
 
 def finish(
-    rows: Rows,
+    kept: Kept,
+    runs: Runs,
     scale: Scale,
     live: Live,
     n_live: int,
-    kept: NDArray[np.uint32],
-    runs: Runs,
+    n_threads: int,
+    weighted: bool,
     *,
     decreasing: bool,
     bounds: tuple[float, float],
 ) -> Steps:
     """The staircase of the rows that were kept and the runs between them."""
-    n_items = len(kept) + len(runs.rows)
-    x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if len(rows.weights) else 0)
+    n_kept = len(kept.places)
+    ends, ordered = np.empty(n_live + 1, dtype=np.intp), np.empty((n_kept + 1, 3), dtype=np.uint64)
+    _finish.arrange(*kept, ends, ordered)
+
+    def sort(part: slice) -> None:
+        start, stop = (int(ends[q - 1]) if q else 0 for q in (part.start, part.stop))
+        _finish.sort_buckets(ordered, ends, part.start, part.stop, np.empty((stop - start + 1, 3), dtype=np.uint64))
+
+    threads.each(sort, threads.cut(n_live, n_threads if n_kept >= _MANY_KEPT else 1))
+
+    n_items = n_kept + len(runs.rows)
+    x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if weighted else 0)
     tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
-    work = np.empty((2 * len(kept) + 1, 3), dtype=np.uint64), np.empty(n_live + 1, dtype=np.intp)
-    n_items = _finish.sequence(
-        *rows[:3], kept, live.bucket_map, live.directory, live.atoms, live.atom_runs, runs.rows, *work,
-        x, y, w, tied, run,
-    )  # fmt: skip
+    n_items = _finish.sequence(ordered, ends, live.atoms, live.atom_runs, runs.rows, x, y, w, tied, run)
 
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
     words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)

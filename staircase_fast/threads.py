@@ -18,8 +18,13 @@ T = TypeVar("T")
 
 def parts(n_rows: int, n_threads: int) -> list[slice]:
     """The rows that each thread takes: one part each, all of about the same size."""
-    n_parts = max(1, min(n_threads, n_rows // ROWS_EACH))
-    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    return cut(n_rows, min(n_threads, n_rows // ROWS_EACH))
+
+
+def cut(n: int, n_parts: int) -> list[slice]:
+    """About so many parts of about the same size, at least one."""
+    n_parts = max(1, min(n_parts, n))
+    ends = [n * part // n_parts for part in range(n_parts + 1)]
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 

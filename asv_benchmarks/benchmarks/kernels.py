@@ -38,7 +38,7 @@ class Survey:
         self.live = survey.Live(self.map, directory, atoms, atom_runs)
         self.kept, self.runs = self.time_collect()
         if self.table.ndim == 1:
-            _survey.sum_labels(*rows[:2], self.map, self.table, directory, atom_runs, self.kept, *self.runs)
+            _survey.sum_labels(self.table, directory, atom_runs, *self.kept, *self.runs)
 
     def time_survey(self, *_):
         return survey.survey(self.rows, self.map, self.shares)
@@ -50,9 +50,11 @@ class Survey:
         summed = self.table.ndim > 1
         return survey.collect(self.rows, self.scale, self.live, self.n_live, self.shares, summed=summed)
 
-    def time_finish(self, *_):
-        found = self.live, self.n_live, self.kept, self.runs
-        survey.finish(self.rows, self.scale, *found, decreasing=False, bounds=ordered.UNBOUNDED)
+    def time_finish(self, n, targets, n_threads):
+        survey.finish(
+            self.kept, self.runs, self.scale, self.live, self.n_live, n_threads, len(self.rows.weights) > 0,
+            decreasing=False, bounds=ordered.UNBOUNDED,
+        )  # fmt: skip
 
 
 class Order:
