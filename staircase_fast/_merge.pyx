@@ -19,7 +19,7 @@ cdef enum:
 
 
 def merge(
-    const floating[::1] scores not None,       # IN  ascending, or empty: no two are equal
+    const floating[::1] scores not None,       # IN  ascending or descending, or empty: no two are equal
     const number[::1] targets not None,        # IN  in score order
     const double[::1] weights not None,        # IN  one per target, or empty: all are 1
     object scale not None,                     # IN  exact.Scale
@@ -154,9 +154,12 @@ cdef inline Bucket *buckets_in(double *values, Py_ssize_t n) noexcept nogil:
     return <Bucket *>(values + n) - n // BUCKET_ROWS
 
 
-cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b) noexcept nogil:
-    """The first row of bucket b, which has all observations that start within its rows."""
-    cdef Py_ssize_t i = b * BUCKET_ROWS
+cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b, Py_ssize_t before) noexcept nogil:
+    """The first row of bucket b, which has all observations that start within its rows; `before`: of an earlier one.
+
+    Rows up to there need not be looked at again: a tie may be longer than many buckets.
+    """
+    cdef Py_ssize_t i = max(b * BUCKET_ROWS, before)
     while tied != NULL and i < n and tied[i]:
         i += 1
     return i
@@ -177,7 +180,7 @@ cdef Range fill_buckets(
         measure(&y_gauge, y, i, n - i)
         return range_after(&y_gauge, y, n)
     for b in range(n_buckets + 1):
-        end = begin(tied, n, b + 1) if b < n_buckets else n
+        end = begin(tied, n, b + 1, i) if b < n_buckets else n
         bucket = measure(&y_gauge, y, i, end - i)
         if weights != NULL:
             weight = measure(&w_gauge, weights, i, end - i)
@@ -199,7 +202,7 @@ cdef void push_all(
 ) noexcept nogil:
     """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
     cdef Bucket *buckets = buckets_in(stack.s, n)
-    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start
+    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start, end = 0
     cdef double s, w
     cdef Range ignored
     if n_buckets and not summarised:
@@ -211,11 +214,12 @@ cdef void push_all(
     )
     b = 0
     while b < n_buckets:
-        start = b
+        start = end
         if live[b]:
             while b < n_buckets and live[b]:
                 b += 1
-            push_rows(stack, y, weights, tied, kind, begin(tied, n, start), begin(tied, n, b))
+            end = begin(tied, n, b, start)
+            push_rows(stack, y, weights, tied, kind, start, end)
         else:
             s = 0
             w = 0
@@ -223,9 +227,10 @@ cdef void push_all(
                 s += buckets[b].s
                 w += buckets[b].w
                 b += 1
+            end = begin(tied, n, b, start)
             if w > 0:                         # within a long tie, no observation starts
-                push_quiet(stack, y, weights, begin(tied, n, start), begin(tied, n, b), s, w, kind)
-    push_rows(stack, y, weights, tied, kind, begin(tied, n, n_buckets), n)
+                push_quiet(stack, y, weights, start, end, s, w, kind)
+    push_rows(stack, y, weights, tied, kind, end, n)
 
 
 cdef inline void push_quiet(

@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     weights: Column  # float64, or empty where all are 1
     targets_extent: Extent
     weights_extent: Extent
-    ascending: bool  # scores never decrease
+    order: int  # 1: scores never decrease; -1: they never increase; 0: neither
 
 
 def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
@@ -45,7 +45,7 @@ def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
 
 def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     """Judge the entries of such columns."""
-    first_nan, ascending = order_of(x, n_threads)
+    first_nan, order = order_of(x, n_threads)
     not_nan("scores", x, first_nan)
     w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
     present = judge_weights("sample_weight", w, w_extent)
@@ -53,7 +53,7 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     judge_targets("targets", y, y_extent, loss)
     if present is not None:
         x, y, w = x[present], y[present], w[present]
-    return Rows(x, y, w, y_extent, w_extent, ascending)
+    return Rows(x, y, w, y_extent, w_extent, order)
 
 
 def target_column(name: str, values: ArrayLike) -> Column:

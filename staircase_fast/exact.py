@@ -37,13 +37,15 @@ class Scale(NamedTuple):
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
 
 
-def order_of(scores: NDArray[Any], n_threads: int) -> tuple[int, bool]:
-    """Index of the first NaN or -1, and whether scores never decrease."""
+def order_of(scores: NDArray[Any], n_threads: int) -> tuple[int, int]:
+    """Index of the first NaN or -1; 1 if scores never decrease, else -1 if they never increase, else 0."""
     shares = threads.parts(len(scores), n_threads)
     found = threads.each(lambda part: _scan.order(scores[part]), shares)
-    nans = (part.start + nan for part, (nan, _) in zip(shares, found, strict=True) if nan >= 0)
-    rises = all(rises for _, rises in found) and all(scores[p.start - 1] <= scores[p.start] for p in shares[1:])
-    return next(nans, -1), rises
+    nans = (part.start + nan for part, (nan, _, _) in zip(shares, found, strict=True) if nan >= 0)
+    borders = [(scores[part.start - 1], scores[part.start]) for part in shares[1:]]
+    rises = all(rises for _, rises, _ in found) and all(a <= b for a, b in borders)
+    falls = all(falls for _, _, falls in found) and all(a >= b for a, b in borders)
+    return next(nans, -1), 1 if rises else -1 if falls else 0
 
 
 def extent_of(column: NDArray[Any], n_threads: int) -> Extent:

@@ -92,7 +92,7 @@ def fit(
     rows = _validation.rows(*columns, the_loss, workers)
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
-    surveyed = not rows.ascending and survey.suits(rows, scale)
+    surveyed = rows.order == 0 and survey.suits(rows, scale)
     if not surveyed:
         rows = in_score_order(rows)
 

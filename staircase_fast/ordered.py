@@ -37,15 +37,20 @@ def regress_few(
 
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
-    """The staircase of rows in score order."""
+    """The staircase of rows in score order, or in the opposite one."""
     values = np.empty(len(rows.scores))
+    backwards = rows.order < 0
     starts, weights = merge(
-        rows.scores, rows.targets, rows.weights, scale, values, decreasing=decreasing, bounds=bounds
+        rows.scores, rows.targets, rows.weights, scale, values, decreasing=decreasing != backwards, bounds=bounds
     )
     n = len(weights)
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _merge.describe(rows.scores, starts, left, right, counts)
-    return Steps(left, right, _trimmed(values, n), weights, counts)
+    steps = Steps(left, right, _trimmed(values, n), weights, counts)
+    if backwards:
+        steps = Steps(*(column[::-1].copy() for column in steps))
+        steps = steps._replace(left=steps.right, right=steps.left)
+    return steps
 
 
 def merge(

@@ -112,6 +112,20 @@ def test_a_decreasing_fit_is_the_mirror_image_of_an_increasing_one(rows):
     assert (down.increasing, up.increasing) == (False, True)
 
 
+@pytest.mark.parametrize("increasing", [True, False])
+@pytest.mark.parametrize("digits", [1, 3, 17])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_in_the_opposite_order_are_the_same_rows(increasing, digits, weighted):
+    rng = np.random.default_rng(3)
+    scores = np.sort(np.round(rng.random(3000), digits))  # more than are done in one call
+    targets, weights = scores + rng.normal(size=3000), rng.integers(0, 3, 3000) * 0.1 if weighted else None
+    options = {"increasing": increasing, "bounds": (-0.1, 0.9)}
+    forwards = sf.fit(scores, targets, sample_weight=weights, **options)
+    backwards = sf.fit(scores[::-1], targets[::-1], sample_weight=None if weights is None else weights[::-1], **options)
+    assert_same_staircase(backwards, forwards)
+    assert forwards.n_steps > 3
+
+
 @given(rows(), st.booleans())
 def test_values_are_strictly_monotone_and_steps_apart(rows, increasing):
     stairs = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=increasing)

@@ -74,7 +74,7 @@ SCORES = {
 
 def in_order(x, y, w=None):
     return in_score_order(
-        Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, bool(np.all(x[:-1] <= x[1:])))
+        Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, int(np.all(x[:-1] <= x[1:])))
     )
 
 

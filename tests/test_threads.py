@@ -90,6 +90,7 @@ def test_a_nan_among_queries_is_named_and_out_is_left_alone():
 def test_sorted_scores_are_recognised_across_threads():
     x = np.sort(X)
     assert_same_staircase(sf.fit(x, NOISE, n_threads=3), sf.fit(x, NOISE, n_threads=1))
+    assert_same_staircase(sf.fit(x[::-1], NOISE[::-1], n_threads=3), sf.fit(x, NOISE, n_threads=1))
     falls_at_a_border = x.copy()
     falls_at_a_border[N // 2 :] = x[: N - N // 2]
     pair = [sf.fit(falls_at_a_border, NOISE, n_threads=n) for n in (1, 2)]
