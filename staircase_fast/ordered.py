@@ -46,11 +46,10 @@ def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[floa
     n = len(weights)
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _merge.describe(rows.scores, starts, left, right, counts)
-    steps = Steps(left, right, _trimmed(values, n), weights, counts)
+    values = _trimmed(values, n)
     if backwards:
-        steps = Steps(*(column[::-1].copy() for column in steps))
-        steps = steps._replace(left=steps.right, right=steps.left)
-    return steps
+        left, right, values, weights, counts = (a[::-1].copy() for a in (right, left, values, weights, counts))
+    return Steps(left, right, values, weights, counts)
 
 
 def merge(

@@ -118,7 +118,8 @@ def test_a_decreasing_fit_is_the_mirror_image_of_an_increasing_one(rows):
 def test_rows_in_the_opposite_order_are_the_same_rows(increasing, digits, weighted):
     rng = np.random.default_rng(3)
     scores = np.sort(np.round(rng.random(3000), digits))  # more than are done in one call
-    targets, weights = scores + rng.normal(size=3000), rng.integers(0, 3, 3000) * 0.1 if weighted else None
+    targets = (scores if increasing else 1 - scores) + rng.normal(size=3000)
+    weights = rng.integers(0, 3, 3000) * 0.1 if weighted else None
     options = {"increasing": increasing, "bounds": (-0.1, 0.9)}
     forwards = sf.fit(scores, targets, sample_weight=weights, **options)
     backwards = sf.fit(scores[::-1], targets[::-1], sample_weight=None if weights is None else weights[::-1], **options)
