@@ -20,6 +20,15 @@ def merge(
     step_weights: NDArray[np.float64],
     work: NDArray[np.uint64],
 ) -> int: ...
+def pool(
+    targets: NDArray[Any],
+    weights: NDArray[np.float64],
+    scale: Scale,
+    lo: float,
+    hi: float,
+    values: NDArray[np.float64],
+    step_weights: NDArray[np.float64],
+) -> None: ...
 def work_size(n: int, n_words: int) -> int: ...
 def summarise(
     targets: NDArray[Any], weights: NDArray[np.float64], values: NDArray[np.float64]

@@ -7,9 +7,9 @@ and room for n blocks in every output array.
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_t
+from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_rows, sum_t
 from staircase_fast._cells cimport floating
-from staircase_fast._exact cimport number, unpacked
+from staircase_fast._exact cimport MAX_WORDS, number, unpacked
 from staircase_fast._plan cimport plan
 from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
 from staircase_fast._summary cimport Bucket
@@ -58,6 +58,33 @@ def merge(
             finish(&stack, y, w, <double>0, n, lo, hi)
         starts[stack.n] = n
     return stack.n
+
+
+def pool(
+    const number[::1] targets not None,        # IN
+    const double[::1] weights not None,        # IN  one per target, or empty: all are 1
+    object scale not None,                     # IN  exact.Scale
+    double lo,
+    double hi,
+    double[::1] values not None,               # OUT one entry
+    double[::1] step_weights not None,         # OUT one entry
+):
+    """Make one step of all rows."""
+    cdef Py_ssize_t start = 0
+    cdef uint8_t known = True
+    cdef uint64_t words[MAX_WORDS]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef Stack stack = empty_stack(unpacked(scale), False, &start, &values[0], &step_weights[0])
+    stack.known = &known
+    stack.words = words
+    stack.n = 1
+    with nogil:
+        if stack.scale.narrow:
+            sum_integers(&targets[0], w, 0, targets.shape[0], <int64_t *>stack.s, <int64_t *>stack.w)
+            finish(&stack, &targets[0], w, <int64_t>0, targets.shape[0], lo, hi)
+        else:
+            sum_rows(&stack, &targets[0], w, words, 0, targets.shape[0])
+            finish(&stack, &targets[0], w, <double>0, targets.shape[0], lo, hi)
 
 
 def work_size(Py_ssize_t n, int n_words):
@@ -238,13 +265,27 @@ cdef inline void push_quiet(
     sum_t kind
 ) noexcept nogil:
     """Push rows of quiet buckets, whose sums are known in doubles, as one block."""
-    cdef int64_t exact_s = 0, exact_w = 0, weight
-    cdef Py_ssize_t i
+    cdef int64_t exact_s, exact_w
     if sum_t is int64_t and stack.scale.greatest * w > 9007199254740992.0:       # 2**53: integers may have been rounded
-        for i in range(start, end):
-            weight = <int64_t>weights[i] if weights != NULL else 1
-            exact_s += <int64_t>y[i] * weight
-            exact_w += weight
+        sum_integers(y, weights, start, end, &exact_s, &exact_w)
         push(stack, y, weights, start, end, <sum_t>exact_s, <sum_t>exact_w, False)
     else:
         push(stack, y, weights, start, end, <sum_t>s, <sum_t>w, False)
+
+
+cdef inline void sum_integers(
+    const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, int64_t *s, int64_t *w
+) noexcept nogil:
+    cdef int64_t weight
+    cdef Py_ssize_t i
+    s[0] = 0
+    w[0] = end - start
+    if weights == NULL:
+        for i in range(start, end):
+            s[0] += <int64_t>y[i]
+        return
+    w[0] = 0
+    for i in range(start, end):
+        weight = <int64_t>weights[i]
+        s[0] += <int64_t>y[i] * weight
+        w[0] += weight

@@ -11,13 +11,18 @@
 # the bucket lie within one step, and if that holds for neighbouring buckets, within the same step.  Such buckets are
 # quiet; the others are live.
 #
+# Where all targets of some buckets side by side are equal, the path is straight, and a convex function below it that
+# touches it between its ends is as straight there: it can only bend at the ends.  So all but the first and the last of
+# these buckets are quiet, also on the chord.
+#
 # Any chords will do.  The best are those of the path through the bucket borders only, found by the stack in plain
 # floating point: where that errs, more buckets are live, and nothing else happens.
 
+from libc.math cimport NAN
 from libc.stdint cimport uint8_t
 
 from staircase_fast._select cimport lesser
-from staircase_fast._summary cimport Bucket, bucket_at, rounding_of, summary_t
+from staircase_fast._summary cimport Bucket, Summary, bucket_at, rounding_of, summary_t
 
 
 cdef inline void plan(
@@ -67,6 +72,8 @@ cdef inline void plan(
             for b in range(starts[block], stop):
                 lost += rounding_of(table, b, slope, greatest * 1e-6)
         mark(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
+    if not (summary_t is Summary):            # which does not tell whether all targets are equal
+        quieten(table, n, live)
 
 
 cdef inline void mark(
@@ -87,3 +94,20 @@ cdef inline void mark(
         cornered &= (bucket.lo < slope) & (slope < bucket.hi)
         live[b] = (bucket.w > 0.0) & ((not quiet) | cornered)
         gap = after
+
+
+cdef inline void quieten(const summary_t *table, Py_ssize_t n, uint8_t *live) noexcept nogil:
+    """Buckets of equal targets between others of the same are quiet.  Empty ones do not count."""
+    cdef Py_ssize_t b, middle = -1
+    cdef double before = NAN, value = NAN, after         # the one target of a bucket; if several, NaN: equal to none
+    cdef Bucket bucket
+    for b in range(n):
+        bucket = bucket_at(table, b, False)
+        if bucket.w == 0.0:
+            continue
+        after = bucket.lo if bucket.lo == bucket.hi else NAN
+        if before == value == after:
+            live[middle] = False
+        before = value
+        value = after
+        middle = b

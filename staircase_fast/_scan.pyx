@@ -30,19 +30,20 @@ def scale_of(object targets not None, object weights not None, Py_ssize_t n):
 
 
 def order(const floating[::1] scores not None):
-    """(index of the first NaN or -1, whether scores never decrease, whether they never increase)."""
+    """(index of the first NaN or -1, whether scores never decrease, never increase; if so, whether two are equal)."""
     cdef Py_ssize_t i = 1, end, found = -1, n = scores.shape[0]
-    cdef bint rises = scores[0] == scores[0], falls = rises
+    cdef bint rises = scores[0] == scores[0], falls = rises, tied = False
     with nogil:
         while i < n and (rises or falls):
             end = min(n, i + CHUNK)
             for i in range(i, end):
                 rises &= scores[i - 1] <= scores[i]           # nothing is below or above a NaN
                 falls &= scores[i - 1] >= scores[i]
+                tied |= scores[i - 1] == scores[i]
             i = end
         if not (rises or falls):
             found = find_nan(&scores[0], n)
-    return found, bool(rises), bool(falls)
+    return found, bool(rises), bool(falls), bool(tied)
 
 
 cdef Py_ssize_t find_nan(const floating *scores, Py_ssize_t n) noexcept nogil:

@@ -86,11 +86,14 @@ cdef inline double rounding_of(const summary_t *table, Py_ssize_t b, double slop
 
     No target is taken for smaller than `floor`, which covers what float32 loses near its smallest numbers.
     """
-    cdef double size
+    cdef double size, rows
     if not (summary_t is Summary):
         return 0.0
     elif table[b].rows == 0:
         return 0.0
     else:
         size = max(max(-value_of(table[b].lo), value_of(table[b].hi + 1)), floor)
-        return <double>(table[b].rows + 4) * 1.1920928955078125e-07 * table[b].w * (size + abs(slope))     # 2**-23
+        rows = <double>table[b].rows
+        # 2**-24 per row; where rows are so many that w itself lost much of what was added to it, more
+        rows = (rows + 4.0) * 5.960464477539063e-08 * (1.0 + rows * 2.384185791015625e-07)
+        return rows * table[b].w * (size + abs(slope))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, order_of
+from staircase_fast.exact import UNIT_WEIGHTS, Extent, Order, extent_of, order_of
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     weights: Column  # float64, or empty where all are 1
     targets_extent: Extent
     weights_extent: Extent
-    order: int  # 1: scores never decrease; -1: they never increase; 0: neither
+    order: Order
 
 
 def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
@@ -45,8 +45,8 @@ def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
 
 def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     """Judge the entries of such columns."""
-    first_nan, order = order_of(x, n_threads)
-    not_nan("scores", x, first_nan)
+    order = order_of(x, n_threads)
+    not_nan("scores", x, order.first_nan)
     w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
     present = judge_weights("sample_weight", w, w_extent)
     y_extent = extent_of(y, n_threads)
@@ -297,7 +297,7 @@ def _float_column(name: str, values: ArrayLike) -> Column:
 def no_nan(name: str, x: Column, n_threads: int) -> None:
     """Refuse NaN."""
     if len(x):
-        not_nan(name, x, order_of(x, n_threads)[0])
+        not_nan(name, x, order_of(x, n_threads).first_nan)
 
 
 def not_nan(name: str, x: Column, first_nan: int) -> None:

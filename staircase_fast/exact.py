@@ -37,15 +37,24 @@ class Scale(NamedTuple):
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
 
 
-def order_of(scores: NDArray[Any], n_threads: int) -> tuple[int, int]:
-    """Index of the first NaN or -1; 1 if scores never decrease, else -1 if they never increase, else 0."""
+class Order(NamedTuple):
+    """What one pass over scores finds (`_scan.order`)."""
+
+    first_nan: int  # its index, or -1
+    sign: int  # 1: scores never decrease; -1: they never increase; 0: neither
+    tied: bool  # some are equal; holds only if they are in order
+
+
+def order_of(scores: NDArray[Any], n_threads: int) -> Order:
+    """The order of a column that has entries."""
     shares = threads.parts(len(scores), n_threads)
     found = threads.each(lambda part: _scan.order(scores[part]), shares)
-    nans = (part.start + nan for part, (nan, _, _) in zip(shares, found, strict=True) if nan >= 0)
+    nans, rises, falls, tied = zip(*found, strict=True)
+    first_nans = (part.start + nan for part, nan in zip(shares, nans, strict=True) if nan >= 0)
     borders = [(scores[part.start - 1], scores[part.start]) for part in shares[1:]]
-    rises = all(rises for _, rises, _ in found) and all(a <= b for a, b in borders)
-    falls = all(falls for _, _, falls in found) and all(a >= b for a, b in borders)
-    return next(nans, -1), 1 if rises else -1 if falls else 0
+    up = all(rises) and all(a <= b for a, b in borders)
+    down = all(falls) and all(a >= b for a, b in borders)
+    return Order(next(first_nans, -1), 1 if up else -1 if down else 0, any(tied) or any(a == b for a, b in borders))
 
 
 def extent_of(column: NDArray[Any], n_threads: int) -> Extent:

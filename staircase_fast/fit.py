@@ -92,8 +92,9 @@ def fit(
     rows = _validation.rows(*columns, the_loss, workers)
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
-    surveyed = rows.order == 0 and survey.suits(rows, scale)
-    if not surveyed:
+    unsorted = rows.order.sign == 0
+    surveyed = unsorted and survey.suits(rows, scale)
+    if unsorted and not surveyed:
         rows = in_score_order(rows)
 
     def stairs(rising: bool) -> Staircase:

@@ -6,21 +6,23 @@ import numpy as np
 
 from staircase_fast import _order
 from staircase_fast._validation import Rows
+from staircase_fast.exact import Order
 
 _FEW_ROWS = 4096
+_ASCENDING = Order(-1, 1, tied=True)  # perhaps
 
 
 def in_score_order(rows: Rows) -> Rows:
-    """The same rows, sorted, if they are not; those of one score in any order, but always the same."""
+    """The same rows, sorted; those of one score in any order, but always the same."""
     n = len(rows.scores)
-    if rows.order:
+    if rows.order.sign > 0:
         return rows
     if not _FEW_ROWS <= n < 2**32:  # the kernel is not worth its call; it counts in half words
         order = np.argsort(rows.scores)
         weights = rows.weights[order] if len(rows.weights) else rows.weights
-        return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights, order=1)
+        return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights, order=_ASCENDING)
     x, y, w = np.empty_like(rows.scores), np.empty_like(rows.targets), np.empty_like(rows.weights)
     bits = f"u{y.itemsize}"  # targets are moved as they are, whatever they mean
     work = np.empty(_order.work_size(n), dtype=np.uint8)
     _order.sort_columns(rows.scores, rows.targets.view(bits), rows.weights, x, y.view(bits), w, work)
-    return rows._replace(scores=x, targets=y, weights=w, order=1)
+    return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING)

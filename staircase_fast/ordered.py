@@ -38,18 +38,33 @@ def regress_few(
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
     """The staircase of rows in score order, or in the opposite one."""
-    values = np.empty(len(rows.scores))
-    backwards = rows.order < 0
+    n, ends = len(rows.scores), rows.scores[[0, -1]].astype(np.float64)
+    if ends[0] == ends[1]:
+        return Steps(ends[:1], ends[1:], *pool(rows, scale, bounds), np.array([n]))
+    values = np.empty(n)
+    backwards = rows.order.sign < 0
+    scores = rows.scores if rows.order.tied else NO_SCORES
     starts, weights = merge(
-        rows.scores, rows.targets, rows.weights, scale, values, decreasing=decreasing != backwards, bounds=bounds
+        scores, rows.targets, rows.weights, scale, values, decreasing=decreasing != backwards, bounds=bounds
     )
     n = len(weights)
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _merge.describe(rows.scores, starts, left, right, counts)
-    values = _trimmed(values, n)
-    if backwards:
-        left, right, values, weights, counts = (a[::-1].copy() for a in (right, left, values, weights, counts))
-    return Steps(left, right, values, weights, counts)
+    steps = Steps(left, right, _trimmed(values, n), weights, counts)
+    return _turned(steps) if backwards else steps
+
+
+def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The value and the weight of the only step where all scores are equal."""
+    value, weight = np.empty(1), np.empty(1)
+    _merge.pool(rows.targets, rows.weights, scale, *bounds, value, weight)
+    return value, weight
+
+
+def _turned(steps: Steps) -> Steps:
+    """Steps in the opposite order."""
+    left, right, values, weights, counts = steps
+    return Steps(right[::-1].copy(), left[::-1].copy(), values[::-1].copy(), weights[::-1].copy(), counts[::-1].copy())
 
 
 def merge(

@@ -5,7 +5,7 @@ import pytest
 
 from staircase_fast import _order
 from staircase_fast._validation import Rows
-from staircase_fast.exact import UNIT_WEIGHTS
+from staircase_fast.exact import UNIT_WEIGHTS, order_of
 from staircase_fast.order import in_score_order
 
 N = 40_000  # more than fit into one part
@@ -73,9 +73,7 @@ SCORES = {
 
 
 def in_order(x, y, w=None):
-    return in_score_order(
-        Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, int(np.all(x[:-1] <= x[1:])))
-    )
+    return in_score_order(Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, order_of(x, 1)))
 
 
 def assert_sorted(x, y, w=None):
