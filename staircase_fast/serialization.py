@@ -12,7 +12,6 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from staircase_fast.losses import BY_NAME, Loss
@@ -76,6 +75,8 @@ def fields_of(text: str) -> dict[str, Any]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole: through a temporary file beside it, which then takes its name."""
     target = os.path.realpath(path)
+    import tempfile  # noqa: PLC0415  (a tenth of the time that importing the package takes)
+
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
     try:
         with open(handle, "w", encoding="utf-8") as file:
