@@ -75,7 +75,7 @@ def fields_of(text: str) -> dict[str, Any]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole: through a temporary file beside it, which then takes its name."""
     target = os.path.realpath(path)
-    import tempfile  # noqa: PLC0415  (a tenth of the time that importing the package takes)
+    import tempfile  # here, because it is slow to import
 
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
     try:
