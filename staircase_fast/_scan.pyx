@@ -3,9 +3,14 @@
 Kernels here assume n >= 1 and nothing else.
 """
 
+from libc.math cimport INFINITY
+
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport Scale, number
 from staircase_fast._nan cimport first_nan, has_nan
+from staircase_fast._pair cimport (
+    Pair, pair_first, pair_greater, pair_lesser, pair_minus, pair_of, pair_plus, pair_second, pair_size,
+)
 from staircase_fast._range cimport CHUNK, Range, range_of
 from staircase_fast._scale cimport scale_of as scale_for
 
@@ -31,19 +36,48 @@ def scale_of(object targets not None, object weights not None, Py_ssize_t n):
 
 def order(const floating[::1] scores not None):
     """(index of the first NaN or -1, whether scores never decrease, never increase; if so, whether two are equal)."""
-    cdef Py_ssize_t i = 1, end, found = -1, n = scores.shape[0]
-    cdef bint rises = scores[0] == scores[0], falls = rises, tied = False
+    cdef Py_ssize_t start = 1, end, found = -1, n = scores.shape[0]
+    cdef Rising rising = Rising(True, True, False)
+    if scores[0] != scores[0]:
+        rising = Rising(False, False, False)
     with nogil:
-        while i < n and (rises or falls):
-            end = min(n, i + CHUNK)
-            for i in range(i, end):
-                rises &= scores[i - 1] <= scores[i]           # nothing is below or above a NaN
-                falls &= scores[i - 1] >= scores[i]
-                tied |= scores[i - 1] == scores[i]
-            i = end
-        if not (rises or falls):
+        while start < n and (rising.up or rising.down):
+            end = min(n, start + CHUNK)
+            look(&rising, &scores[0], start, end)
+            start = end
+        if not (rising.up or rising.down):
             found = find_nan(&scores[0], n)
-    return found, bool(rises), bool(falls), bool(tied)
+    return found, bool(rising.up), bool(rising.down), bool(rising.tied)
+
+
+ctypedef struct Rising:
+    bint up               # each score is at or above the one before
+    bint down             # at or below
+    bint tied             # one is equal to the one before
+
+
+cdef inline void look(Rising *rising, const floating *scores, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """Compare the scores [start, end) with the ones before them: two at a time, by their differences."""
+    cdef Pair low = pair_of(INFINITY, INFINITY), high = pair_of(-INFINITY, -INFINITY), least = low
+    cdef Pair odd = pair_of(0.0, 0.0), step
+    cdef Py_ssize_t i = start
+    while i + 2 <= end:
+        step = pair_minus(pair_of(scores[i], scores[i + 1]), pair_of(scores[i - 1], scores[i]))
+        low = pair_lesser(step, low)
+        high = pair_greater(step, high)
+        least = pair_lesser(pair_size(step), least)
+        odd = pair_plus(odd, pair_minus(step, step))
+        i += 2
+    if pair_first(odd) + pair_second(odd) == 0:
+        rising.up &= (pair_first(low) >= 0) & (pair_second(low) >= 0)
+        rising.down &= (pair_first(high) <= 0) & (pair_second(high) <= 0)
+        rising.tied |= (pair_first(least) == 0) | (pair_second(least) == 0)
+    else:
+        i = start                             # a NaN, or something infinite
+    for i in range(i, end):
+        rising.up &= scores[i - 1] <= scores[i]               # nothing is below or above a NaN
+        rising.down &= scores[i - 1] >= scores[i]
+        rising.tied |= scores[i - 1] == scores[i]
 
 
 cdef Py_ssize_t find_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
