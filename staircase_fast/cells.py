@@ -18,8 +18,6 @@ _PARTS_PER_STEP, _MANY_STEPS = 8, 10_000
 _LARGEST = np.finfo(np.float64).max
 
 Map = NDArray[np.float64]  # a row per cell: parts per unit of score, shift, first part, last part
-
-
 Index = tuple[Map, NDArray[np.float64]]  # an entry per bucket (`_steps.pxd`)
 
 

@@ -122,7 +122,7 @@ def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dt
 
 
 def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets can hold the end of a step.  (Each thread plans some buckets as if there were no others.)."""
+    """Which buckets can hold the end of a step.  A thread may plan its buckets as if there were no others."""
     live = np.empty(len(table), dtype=np.uint8)
 
     def mark(part: slice) -> None:
