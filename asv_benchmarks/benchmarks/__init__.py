@@ -1,1 +1,1 @@
-"""What asv measures; `patterns.py` holds the data.  NotImplementedError in a setup is how asv is told to skip a case."""
+"""What asv measures; `patterns.py` holds the data.  NotImplementedError in a setup tells asv to skip a case."""
