@@ -1,21 +1,43 @@
-# Whether any score is NaN, several at a time.
+# Whether any score is NaN, any label neither 0 nor 1: several at a time.
+#
+# What is right gives +0.0, whose bits are all 0, and to join bits is what compilers may reorder, so they do many at once.
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from staircase_fast._cells cimport floating
+from staircase_fast._exact cimport number
+
+
+cdef inline uint64_t bits_of(floating value) noexcept nogil:
+    cdef uint64_t bits = 0
+    cdef uint32_t half = 0
+    if floating is double:
+        memcpy(&bits, &value, sizeof(double))
+        return bits
+    else:
+        memcpy(&half, &value, sizeof(float))
+        return half
 
 
 cdef inline bint has_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
-    # zero times a number is zero, unless it is NaN or infinite: these are looked at again
-    cdef floating a = 0.0, b = 0.0, c = 0.0, d = 0.0
-    cdef Py_ssize_t i = 0
-    while i + 4 <= n:
-        a += scores[i] * <floating>0.0
-        b += scores[i + 1] * <floating>0.0
-        c += scores[i + 2] * <floating>0.0
-        d += scores[i + 3] * <floating>0.0
-        i += 4
-    if (a + b) + (c + d) == 0.0:
-        return first_nan(scores + i, n - i) < n - i
-    return first_nan(scores, n) < n
+    cdef Py_ssize_t i
+    cdef uint64_t odd = 0
+    for i in range(n):
+        odd |= bits_of(scores[i] - scores[i])
+    return odd != 0 and first_nan(scores, n) < n              # infinite ones are odd, too
+
+
+cdef inline bint are_labels(const number *y, Py_ssize_t n) noexcept nogil:
+    """Whether each is 0 or 1: what is its own square."""
+    cdef Py_ssize_t i
+    cdef uint64_t odd = 0
+    for i in range(n):
+        if number is double or number is float:
+            odd |= bits_of(y[i] * y[i] - y[i])
+        else:
+            odd |= <uint64_t>(y[i] & ~<number>1)
+    return odd == 0
 
 
 cdef inline Py_ssize_t first_nan(const floating *scores, Py_ssize_t n) noexcept nogil:

@@ -7,7 +7,7 @@ from staircase_fast.exact import Scale
 
 def survey_labels(
     scores: NDArray[Any], labels: NDArray[Any], bucket_map: NDArray[np.float64], table: NDArray[Any]
-) -> None: ...
+) -> bool: ...
 def survey(
     scores: NDArray[Any],
     targets: NDArray[Any],

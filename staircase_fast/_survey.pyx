@@ -14,7 +14,8 @@ arrays that add up.
     run q          the rows of quiet buckets after live bucket q - 1 and before live bucket q; or all rows of an atom, a
                    frequent score in a live bucket.  rows[q] counts them, words[q] are their exact sums  (collect)
 
-Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.
+Kernels here assume clean input: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.  Only
+survey_labels, which is the first to see labels, does not.
 """
 
 from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -25,6 +26,7 @@ from staircase_fast._exact cimport (
     CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, number, pend, pend_weighted, unpacked,
 )
 from staircase_fast._live cimport is_live, live_before
+from staircase_fast._nan cimport are_labels, has_nan
 from staircase_fast._plan cimport plan
 from staircase_fast._select cimport greater_key, lesser_key, prefetch
 from staircase_fast._sort cimport Triple, double_of
@@ -37,24 +39,29 @@ cdef enum:
 
 def survey_labels(
     const floating[::1] scores not None,      # IN
-    const number[::1] labels not None,        # IN  0 or 1
+    const number[::1] labels not None,        # IN  0 or 1, or so it seems
     const double[:, ::1] bucket_map not None,  # IN  Cell
     ones_t[::1] table not None,               # OUT added
 ):
-    """The survey of labels without weights."""
+    """The survey of labels without weights; return whether that is what they are, and no score is NaN."""
     cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t i, start = 0, size
     cdef int32_t buckets[BATCH]
     cdef const number *ones = &labels[0]
     cdef ones_t *words = &table[0]
     cdef int half = 4 * sizeof(ones_t)
+    cdef bint clean = True
     with nogil:
-        while start < scores.shape[0]:
+        while start < scores.shape[0] and clean:
             size = min(BATCH, scores.shape[0] - start)
-            find_buckets(cells, &scores[start], size, buckets)
-            for i in range(size):
-                words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
+            # here, where the rows have just come from memory, to look at them costs next to nothing
+            clean = are_labels(ones + start, size) and not has_nan(&scores[start], size)
+            if clean:
+                find_buckets(cells, &scores[start], size, buckets)
+                for i in range(size):
+                    words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
             start += size
+    return bool(clean)
 
 
 def survey(

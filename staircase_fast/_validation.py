@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast.exact import UNIT_WEIGHTS, Extent, Order, extent_of, order_of
+from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
 _NO_WEIGHTS = np.empty(0)
+_GLANCE = 1024
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
@@ -54,6 +55,19 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     if present is not None:
         x, y, w = x[present], y[present], w[present]
     return Rows(x, y, w, y_extent, w_extent, order)
+
+
+def labels_at_a_glance(x: Column, y: Column, w: Column, loss: Loss) -> Rows | None:
+    """Rows that look like labels of unsorted scores, without weights, from the first ones; None if they do not.
+
+    Whoever scans them all must make sure.
+    """
+    low, high = loss.target_range
+    first = y[:_GLANCE]
+    if len(w) or low > 0 or high < 1 or not np.all(first * first == first):
+        return None
+    order = order_of(x[:_GLANCE], 1)
+    return Rows(x, y, w, LABELS, UNIT_WEIGHTS, order) if order.sign == 0 and order.first_nan < 0 else None
 
 
 def target_column(name: str, values: ArrayLike) -> Column:

@@ -34,6 +34,7 @@ class Scale(NamedTuple):
     cut_weight: float
 
 
+LABELS = Extent(-1, 0.0, 1.0, 1.0, True)
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
 
 

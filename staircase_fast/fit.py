@@ -89,29 +89,40 @@ def fit(
         table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
         if table is not None:
             return Staircase._of_table(table, the_loss, rising)
-    rows = _validation.rows(*columns, the_loss, workers)
-    scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
+    signs = (rising,) if rising is not None else (True, False)
+    rows = _validation.labels_at_a_glance(*columns, the_loss) if len(columns[0]) >= survey.FEW_ROWS else None
+    found = _stairs(rows, the_loss, signs, limits, workers) if rows is not None else None
+    if found is None:
+        rows = _validation.rows(*columns, the_loss, workers)
+        found = _stairs(rows, the_loss, signs, limits, workers)
+    if len(found) == 1:
+        return found[0]
+    size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
+    up, down = (the_loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), size) for stairs in found)
+    return found[0] if up >= down - 1e-12 * abs(down) else found[1]
 
+
+def _stairs(
+    rows: _validation.Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
+) -> list[Staircase] | None:
+    """The staircases that rise, fall, or both; None if the rows are not what they looked like at a glance."""
+    scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
     unsorted = rows.order.sign == 0
     surveyed = unsorted and survey.suits(rows, scale)
     if unsorted and not surveyed:
         rows = in_score_order(rows)
-
-    def stairs(rising: bool) -> Staircase:
+    found = []
+    for rising in signs:
         if surveyed:
             steps = survey.fit_unsorted(rows, scale, decreasing=not rising, bounds=limits, n_threads=workers)
+            if steps is None:
+                return None
         else:
             steps = ordered.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
         # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
-        return Staircase._of_steps(steps, the_loss, rising)
-
-    if rising is not None:
-        return stairs(rising)
-    size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
-    up, down = stairs(True), stairs(False)
-    gains = [the_loss.gain(s.values, s.weights / s.weights.sum(), size) for s in (up, down)]
-    return up if gains[0] >= gains[1] - 1e-12 * abs(gains[1]) else down
+        found.append(Staircase._of_steps(steps, loss, rising))
+    return found
 
 
 def isotonic_regression(

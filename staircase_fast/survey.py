@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, NamedTuple
 
@@ -57,13 +58,17 @@ def suits(rows: Rows, scale: Scale) -> bool:
     return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
 
 
-def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int) -> Steps:
-    """The staircase of unsorted rows that `suits` accepts."""
+def fit_unsorted(
+    rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int
+) -> Steps | None:
+    """The staircase of unsorted rows that `suits` accepts; None if they are not the labels they were taken for."""
     sample = cells.sorted_sample(rows.scores)
     bucket_map = cells.make_map(sample, len(rows.scores) // _ROWS_PER_BUCKET)
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
     table = survey(rows, bucket_map, shares)
+    if table is None:
+        return None
     live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
     directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
     n_live = _survey.index_live(live, directory)
@@ -85,15 +90,15 @@ def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
     return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * _SUMMARY_BYTES * n_buckets))))
 
 
-def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
-    """The summary of each bucket."""
+def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table | None:
+    """The summary of each bucket; None if a target that should be 0 or 1 is not, or a score is NaN."""
     n_buckets = cells.n_buckets(bucket_map)
     targets = rows.targets_extent
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
         for word in (np.uint32, np.uint64):
             table = _survey_labels(rows, bucket_map, shares, np.dtype(word))
             # short words are fast; one that overflows loses 65536 rows
-            if int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64)) == len(rows.scores):
+            if table is None or int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64)) == len(rows.scores):
                 break
         return table
     centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
@@ -109,16 +114,15 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
     return table
 
 
-def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
-    def scan(part: slice) -> Table:
+def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table | None:
+    def scan(part: slice) -> Table | None:
         table = np.zeros(cells.n_buckets(bucket_map), dtype=word)
-        _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table)
-        return table
+        return table if _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table) else None
 
-    table, *others = threads.each(scan, shares)
-    for other in others:
-        table += other
-    return table
+    tables = threads.each(scan, shares)
+    if any(table is None for table in tables):
+        return None
+    return functools.reduce(np.add, tables)
 
 
 def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
