@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
 from staircase_fast._nan cimport first_nan, has_nan
 from staircase_fast._select cimport greater, lesser, prefetch
-from staircase_fast._steps cimport Entry, started, started_by
+from staircase_fast._steps cimport Entry, step_by, step_of
 
 ctypedef struct Stairs:
     Py_ssize_t n
@@ -25,8 +25,13 @@ ctypedef struct Line:
     double low                # where it starts
     double high               # where it ends
 
+ctypedef struct Index:
+    const Entry *entries      # or NULL: there is none
+    bint many                 # more than stay in the nearest caches
+    Map cells
+
 cdef enum:
-    MANY_ENTRIES = 1 << 14    # more do not stay in the nearest caches
+    MANY_ENTRIES = 1 << 14
 
 
 def locate(
@@ -49,10 +54,10 @@ def index_steps(
     with nogil:
         for b in range(index.shape[0]):
             start = step
-            while step < n and bucket_of(cells, left[step]) == b:
+            while step + 1 < n and bucket_of(cells, left[step + 1]) == b:
                 step += 1
-            entries[b].before = ~start if step - start > 1 else start
-            entries[b].edge = left[start] if step - start == 1 else NAN
+            entries[b].step = ~start if step - start > 1 else start
+            entries[b].edge = left[step] if step - start == 1 else NAN
 
 
 def draw_lines(
@@ -82,30 +87,22 @@ def evaluate(
 ):
     """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1."""
     cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
-    cdef Map cells
-    cdef const Entry *entries = NULL
+    cdef Index steps
     cdef const Line *drawn = NULL
     cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
-    cdef int64_t counts[BATCH]
     cdef bint missing = False
+    steps.entries = NULL
     if index.shape[0]:
-        cells = map_of(bucket_map)
-        entries = <const Entry *>&index[0, 0]
+        steps = Index(<const Entry *>&index[0, 0], index.shape[0] > MANY_ENTRIES, map_of(bucket_map))
     if lines.shape[0]:
         drawn = <const Line *>&lines[0, 0]
     with nogil:
         while start < n and not missing:
             size = min(BATCH, n - start)
-            if entries != NULL:
-                count_started(cells, entries, index.shape[0] > MANY_ENTRIES, &stairs, &queries[start], size, counts)
-            else:
-                for i in range(size):
-                    counts[i] = started(stairs.left, stairs.n, queries[start + i])
             if linear:
-                follow_lines(&stairs, drawn, &queries[start], size, counts, &out[start])
+                follow_lines(&stairs, &steps, drawn, &queries[start], size, &out[start])
             else:
-                for i in range(size):
-                    out[start + i] = stairs.values[counts[i] - (counts[i] > 0)]
+                follow_steps(&stairs, &steps, &queries[start], size, &out[start])
             if outside:
                 for i in range(start, start + size):
                     out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
@@ -116,21 +113,34 @@ def evaluate(
     return start if missing else -1
 
 
-cdef inline void count_started(
-    Map cells, const Entry *entries, bint many, const Stairs *stairs, const floating *queries, Py_ssize_t n,
-    int64_t *counts
-) noexcept nogil:
-    """How many steps start at or below each query."""
-    cdef int32_t buckets[BATCH]
+cdef inline void find_entries(const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets) noexcept nogil:
     cdef Py_ssize_t i
-    find_buckets(cells, queries, n, buckets)
-    if many:
+    find_buckets(index.cells, queries, n, buckets)
+    if index.many:
         for i in range(n):
-            prefetch(entries + buckets[i])
+            prefetch(index.entries + buckets[i])
+
+
+cdef inline void follow_steps(
+    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out
+) noexcept nogil:
+    cdef int32_t buckets[BATCH]
+    cdef int64_t steps[BATCH]
+    cdef Py_ssize_t i
+    if index.entries == NULL:
+        for i in range(n):
+            out[i] = stairs.values[step_of(stairs.left, stairs.n, queries[i])]
+        return
+    find_entries(index, queries, n, buckets)
+    if not index.many:
+        for i in range(n):
+            out[i] = stairs.values[step_by(index.entries + buckets[i], stairs.left, queries[i])]
+        return
     for i in range(n):
-        counts[i] = started_by(entries + buckets[i], stairs.left, queries[i])
-        if many:
-            prefetch(stairs.values + counts[i])
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        prefetch(stairs.values + steps[i])
+    for i in range(n):
+        out[i] = stairs.values[steps[i]]
 
 
 # Between the right end of a step and the left end of the next, values lie on a straight line.
@@ -146,26 +156,36 @@ cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogi
 
 
 cdef inline void follow_lines(
-    const Stairs *stairs, const Line *drawn, const floating *queries, Py_ssize_t n, const int64_t *counts, double *out
+    const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, double *out
 ) noexcept nogil:
-    cdef Py_ssize_t i, step
+    cdef bint rising = stairs.values[0] <= stairs.values[stairs.n - 1]
+    cdef int32_t buckets[BATCH]
+    cdef int64_t steps[BATCH]
+    cdef Py_ssize_t i
     cdef Line line
     if drawn == NULL:
         for i in range(n):
-            step = counts[i] - (counts[i] > 0)
-            line = line_after(stairs, step)
-            out[i] = on_line(stairs, &line, step, queries[i])
-    else:
-        for i in range(n):
-            step = counts[i] - (counts[i] > 0)
-            out[i] = on_line(stairs, drawn + step, step, queries[i])
+            steps[i] = step_of(stairs.left, stairs.n, queries[i])
+            line = line_after(stairs, steps[i])
+            out[i] = on_line(stairs, &line, steps[i], rising, queries[i])
+        return
+    find_entries(index, queries, n, buckets)
+    for i in range(n):
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        if index.many:
+            prefetch(drawn + steps[i])
+    for i in range(n):
+        out[i] = on_line(stairs, drawn + steps[i], steps[i], rising, queries[i])
 
 
-cdef inline double on_line(const Stairs *stairs, const Line *line, Py_ssize_t step, double query) noexcept nogil:
+cdef inline double on_line(
+    const Stairs *stairs, const Line *line, Py_ssize_t step, bint rising, double query
+) noexcept nogil:
+    cdef double value = line.low + (query - line.start) * line.slope
     if line.slope != line.slope:
         return on_odd_line(stairs, step, query)
-    # rounding may overshoot the end by a bit
-    return held(line.low + greater(query - line.start, 0.0) * line.slope, line.low, line.high)
+    # before the line starts is the step; rounding may overshoot the end of the line by a bit
+    return lesser(greater(value, line.low), line.high) if rising else greater(lesser(value, line.low), line.high)
 
 
 cdef inline double held(double value, double a, double b) noexcept nogil:

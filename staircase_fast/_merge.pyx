@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_rows, sum_t
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport MAX_WORDS, number, unpacked
+from staircase_fast._pair cimport Pair, pair_first, pair_of, pair_plus, pair_second
 from staircase_fast._plan cimport plan
 from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
 from staircase_fast._summary cimport Bucket
@@ -80,7 +81,11 @@ def pool(
     stack.n = 1
     with nogil:
         if stack.scale.narrow:
-            sum_integers(&targets[0], w, 0, targets.shape[0], <int64_t *>stack.s, <int64_t *>stack.w)
+            if w == NULL and stack.scale.greatest * targets.shape[0] <= 9007199254740992.0:     # 2**53: doubles hold them
+                (<int64_t *>stack.s)[0] = <int64_t>sum_small(&targets[0], targets.shape[0])
+                (<int64_t *>stack.w)[0] = targets.shape[0]
+            else:
+                sum_integers(&targets[0], w, 0, targets.shape[0], <int64_t *>stack.s, <int64_t *>stack.w)
             finish(&stack, &targets[0], w, <int64_t>0, targets.shape[0], lo, hi)
         else:
             sum_rows(&stack, &targets[0], w, words, 0, targets.shape[0])
@@ -271,6 +276,22 @@ cdef inline void push_quiet(
         push(stack, y, weights, start, end, <sum_t>exact_s, <sum_t>exact_w, False)
     else:
         push(stack, y, weights, start, end, <sum_t>s, <sum_t>w, False)
+
+
+cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:
+    """The sum of integers that stays within what a double holds, so that their order does not matter."""
+    cdef Pair a = pair_of(0.0, 0.0), b = a
+    cdef Py_ssize_t i = 0
+    cdef double s
+    while i + 4 <= n:
+        a = pair_plus(a, pair_of(<double>y[i], <double>y[i + 1]))
+        b = pair_plus(b, pair_of(<double>y[i + 2], <double>y[i + 3]))
+        i += 4
+    a = pair_plus(a, b)
+    s = pair_first(a) + pair_second(a)
+    for i in range(i, n):
+        s += <double>y[i]
+    return s
 
 
 cdef inline void sum_integers(

@@ -1,8 +1,7 @@
-# Which step a score is on.
+# Which step a score is on: the last one that starts at or below it, or the first.
 #
-# An index has an entry for each bucket of scores (_cells.pxd): how many steps start before it, and where in it one
-# starts.  Then a comparison tells how many start at or below a score.  Where several start in one bucket, they are
-# searched.
+# An index has an entry for each bucket of scores (_cells.pxd): the step on which it begins, and where in it another one
+# starts.  Then a comparison tells the step of a score.  Where several start in one bucket, they are searched.
 #
 # Assumed of the caller: at least one step, no NaN among their ends.
 
@@ -10,18 +9,23 @@ from libc.stdint cimport int64_t
 
 ctypedef struct Entry:
     double edge           # where a step starts in this bucket; NaN, which nothing reaches, if none does
-    int64_t before        # steps that start before this bucket; the complement, which is < 0, if several start in it
+    int64_t step          # the step on which the bucket begins; the complement, which is < 0, if several start in it
 
 
-cdef inline int64_t started_by(const Entry *entry, const double *left, double score) noexcept nogil:
-    """How many steps start at or below the score, whose bucket has this entry."""
-    cdef int64_t before = entry.before, after
-    if before >= 0:
-        return before + (entry.edge <= score)
-    before = ~before
-    after = entry[1].before
-    after = ~after if after < 0 else after
-    return before + started(left + before, after - before, score)
+cdef inline int64_t step_by(const Entry *entry, const double *left, double score) noexcept nogil:
+    """The step of a score whose bucket has this entry."""
+    cdef int64_t step = entry.step, last
+    if step >= 0:
+        return step + (entry.edge <= score)
+    step = ~step
+    last = entry[1].step
+    last = ~last if last < 0 else last
+    return step + started(left + step + 1, last - step, score)
+
+
+cdef inline int64_t step_of(const double *left, Py_ssize_t n, double score) noexcept nogil:
+    """The step of a score, of n steps."""
+    return started(left + 1, n - 1, score) if n > 1 else 0
 
 
 cdef inline Py_ssize_t started(const double *left, Py_ssize_t n, double score) noexcept nogil:

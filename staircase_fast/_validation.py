@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of
+from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
 from staircase_fast.losses import BY_NAME, Loss
 
 Column = NDArray[Any]
@@ -32,6 +32,7 @@ class Rows(NamedTuple):
     targets_extent: Extent
     weights_extent: Extent
     order: Order
+    buckets: NDArray[np.float64] | None = None  # of a Summary
 
 
 def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
@@ -48,13 +49,16 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     """Judge the entries of such columns."""
     order = order_of(x, n_threads)
     not_nan("scores", x, order.first_nan)
-    w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+    if order.sign and not order.tied:
+        buckets, y_extent, w_extent = summary_of(y, w)
+    else:
+        w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+        buckets, y_extent = None, extent_of(y, n_threads)
     present = judge_weights("sample_weight", w, w_extent)
-    y_extent = extent_of(y, n_threads)
     judge_targets("targets", y, y_extent, loss)
     if present is not None:
-        x, y, w = x[present], y[present], w[present]
-    return Rows(x, y, w, y_extent, w_extent, order)
+        x, y, w, buckets = x[present], y[present], w[present], None
+    return Rows(x, y, w, y_extent, w_extent, order, buckets)
 
 
 def labels_at_a_glance(x: Column, y: Column, w: Column, loss: Loss) -> Rows | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _scan, threads
+from staircase_fast import _merge, _scan, threads
 
 
 class Extent(NamedTuple):
@@ -65,6 +66,20 @@ def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
     bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
     _, lowest, highest, least, integral = zip(*found, strict=True)
     return Extent(next(bad, -1), min(lowest), max(highest), min(least), all(integral))
+
+
+class Summary(NamedTuple):
+    """What one pass over rows in score order finds, no two of one score (`_merge.summarise`)."""
+
+    buckets: NDArray[np.float64]  # room for a value per row; at its end, sums of some rows side by side
+    targets: Extent
+    weights: Extent
+
+
+def summary_of(targets: NDArray[Any], weights: NDArray[np.float64]) -> Summary:
+    """The summary of columns that have entries."""
+    buckets = np.empty(len(targets))
+    return Summary(buckets, *(Extent(*found) for found in _merge.summarise(targets, weights, buckets)))
 
 
 def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:

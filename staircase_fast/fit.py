@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _merge, _validation, ordered, settings, survey
-from staircase_fast.exact import Extent, scale_of
+from staircase_fast.exact import scale_of, summary_of
 from staircase_fast.losses import Loss
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
@@ -119,6 +119,7 @@ def _stairs(
                 return None
         else:
             steps = ordered.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
+            rows = rows._replace(buckets=None)
         # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, rising))
@@ -167,8 +168,7 @@ def isotonic_regression(
         if result is not None:
             return IsotonicResult(*result)
 
-    x = np.empty(n)
-    extent, w_extent = (Extent(*found) for found in _merge.summarise(targets, w, x))
+    x, extent, w_extent = summary_of(targets, w)
     _validation.judge_targets("y", targets, extent, the_loss)
     present = _validation.judge_weights("weights", w, w_extent)
     if present is not None:

@@ -19,10 +19,10 @@ def in_score_order(rows: Rows) -> Rows:
         return rows
     if not _FEW_ROWS <= n < 2**32:  # the kernel is not worth its call; it counts in half words
         order = np.argsort(rows.scores)
-        weights = rows.weights[order] if len(rows.weights) else rows.weights
-        return rows._replace(scores=rows.scores[order], targets=rows.targets[order], weights=weights, order=_ASCENDING)
+        x, y, w = rows.scores[order], rows.targets[order], rows.weights[order] if len(rows.weights) else rows.weights
+        return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING, buckets=None)
     x, y, w = np.empty_like(rows.scores), np.empty_like(rows.targets), np.empty_like(rows.weights)
     bits = f"u{y.itemsize}"  # targets are moved as they are, whatever they mean
     work = np.empty(_order.work_size(n), dtype=np.uint8)
     _order.sort_columns(rows.scores, rows.targets.view(bits), rows.weights, x, y.view(bits), w, work)
-    return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING)
+    return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING, buckets=None)

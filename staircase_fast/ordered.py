@@ -37,16 +37,18 @@ def regress_few(
 
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
-    """The staircase of rows in score order, or in the opposite one."""
+    """The staircase of rows in score order, or in the opposite one; their buckets are used up."""
     n, ends = len(rows.scores), rows.scores[[0, -1]].astype(np.float64)
     if ends[0] == ends[1]:
         return Steps(ends[:1], ends[1:], *pool(rows, scale, bounds), np.array([n]))
-    values = np.empty(n)
     backwards = rows.order.sign < 0
     scores = rows.scores if rows.order.tied else NO_SCORES
+    summarised = rows.buckets is not None
+    values = rows.buckets if rows.buckets is not None else np.empty(n)
     starts, weights = merge(
-        scores, rows.targets, rows.weights, scale, values, decreasing=decreasing != backwards, bounds=bounds
-    )
+        scores, rows.targets, rows.weights, scale, values,
+        decreasing=decreasing != backwards, bounds=bounds, summarised=summarised,
+    )  # fmt: skip
     n = len(weights)
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _merge.describe(rows.scores, starts, left, right, counts)
