@@ -113,7 +113,9 @@ def evaluate(
     return start if missing else -1
 
 
-cdef inline void find_entries(const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets) noexcept nogil:
+cdef inline void find_entries(
+    const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets
+) noexcept nogil:
     cdef Py_ssize_t i
     find_buckets(index.cells, queries, n, buckets)
     if index.many:

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from staircase_fast.exact import Scale
 
+ROWS_PER_BUCKET: int
+
 def merge(
     scores: NDArray[Any],
     targets: NDArray[Any],
@@ -31,9 +33,11 @@ def pool(
 ) -> None: ...
 def work_size(n: int, n_words: int) -> int: ...
 def summarise(
-    targets: NDArray[Any], weights: NDArray[np.float64], values: NDArray[np.float64]
+    targets: NDArray[Any], weights: NDArray[np.float64], buckets: NDArray[np.float64]
 ) -> tuple[tuple[int, float, float, float, bool], tuple[int, float, float, float, bool]]: ...
-def expand(values: NDArray[np.float64], starts: NDArray[np.intp]) -> None: ...
+def expand(
+    values: NDArray[np.float64], starts: NDArray[np.intp], step: int, first: int, out: NDArray[np.float64]
+) -> None: ...
 def describe(
     scores: NDArray[Any],
     starts: NDArray[np.intp],

@@ -81,7 +81,7 @@ def pool(
     stack.n = 1
     with nogil:
         if stack.scale.narrow:
-            if w == NULL and stack.scale.greatest * targets.shape[0] <= 9007199254740992.0:     # 2**53: doubles hold them
+            if w == NULL and stack.scale.greatest * targets.shape[0] <= 9007199254740992.0:     # 2**53
                 (<int64_t *>stack.s)[0] = <int64_t>sum_small(&targets[0], targets.shape[0])
                 (<int64_t *>stack.w)[0] = targets.shape[0]
             else:
@@ -92,6 +92,9 @@ def pool(
             finish(&stack, &targets[0], w, <double>0, targets.shape[0], lo, hi)
 
 
+ROWS_PER_BUCKET = BUCKET_ROWS
+
+
 def work_size(Py_ssize_t n, int n_words):
     """Words that `merge` of n rows wants as work space, where exact sums have `n_words` of them."""
     return n * n_words + (2 * n + n // BUCKET_ROWS) // sizeof(uint64_t) + 1
@@ -100,29 +103,38 @@ def work_size(Py_ssize_t n, int n_words):
 def summarise(
     const number[::1] targets not None,        # IN  in score order, no two of one score
     const double[::1] weights not None,        # IN  one per target, or empty: all are 1
-    double[::1] values not None,               # OUT for `merge`
+    double[:, ::1] buckets not None,           # OUT Bucket, for `merge`: one for each BUCKET_ROWS rows
 ):
-    """Buckets of the rows, and what `_scan.extent` says of targets and of weights."""
+    """Buckets of the rows; return what `_scan.extent` says of targets and of weights."""
     cdef Py_ssize_t n = targets.shape[0]
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef Range y_range, w_range
+    cdef Bucket *out = <Bucket *>&buckets[0, 0] if buckets.shape[0] else NULL
     with nogil:
-        y_range = fill_buckets(&targets[0], w, NULL, n, buckets_in(&values[0], n), &w_range)
+        y_range = fill_buckets(&targets[0], w, NULL, n, out, &w_range)
     return (
         (y_range.first_bad, y_range.lowest, y_range.highest, y_range.least, bool(y_range.integral)),
         (w_range.first_bad, w_range.lowest, w_range.highest, w_range.least, bool(w_range.integral)),
     )
 
 
-def expand(double[::1] values not None, const Py_ssize_t[::1] starts not None):
-    """The first entries of `values`, one per step, become one per row: the last row is the last entry."""
-    cdef Py_ssize_t step, i
+def expand(
+    const double[::1] values not None,         # IN  one per step
+    const Py_ssize_t[::1] starts not None,     # IN  first row of each step, then the number of rows
+    Py_ssize_t step,                           # IN  of the first row that is asked for
+    Py_ssize_t first,                          # IN  that row
+    double[::1] out not None,                  # OUT the value of that row and those that follow
+):
+    cdef Py_ssize_t i = 0, end
     cdef double value
     with nogil:
-        for step in range(starts.shape[0] - 2, -1, -1):      # step <= starts[step]: what is to be read is still there
+        while i < out.shape[0]:
             value = values[step]
-            for i in range(starts[step], starts[step + 1]):
-                values[i] = value
+            end = min(starts[step + 1] - first, out.shape[0])
+            for i in range(i, end):
+                out[i] = value
+            i = end
+            step += 1
 
 
 def describe(

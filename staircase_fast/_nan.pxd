@@ -1,6 +1,6 @@
 # Whether any score is NaN, any label neither 0 nor 1: several at a time.
 #
-# What is right gives +0.0, whose bits are all 0, and to join bits is what compilers may reorder, so they do many at once.
+# What is right gives +0.0, whose bits are all 0.  Compilers may join bits in any order, so they do many at once.
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy

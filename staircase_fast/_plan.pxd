@@ -98,16 +98,20 @@ cdef inline void mark(
 
 cdef inline void quieten(const summary_t *table, Py_ssize_t n, uint8_t *live) noexcept nogil:
     """Buckets of equal targets between others of the same are quiet.  Empty ones do not count."""
-    cdef Py_ssize_t b, middle = -1
-    cdef double before = NAN, value = NAN, after         # the one target of a bucket; if several, NaN: equal to none
-    cdef Bucket bucket
+    cdef Py_ssize_t b
+    cdef double value
     for b in range(n):
+        if live[b]:
+            value = only_target(table, n, b, 0)
+            live[b] = not (only_target(table, n, b - 1, -1) == value == only_target(table, n, b + 1, 1))
+
+
+cdef inline double only_target(const summary_t *table, Py_ssize_t n, Py_ssize_t b, int onwards) noexcept nogil:
+    """The one target of a bucket, or if that is empty, of the next one; NaN, which equals none, if it has several."""
+    cdef Bucket bucket
+    while 0 <= b < n:
         bucket = bucket_at(table, b, False)
-        if bucket.w == 0.0:
-            continue
-        after = bucket.lo if bucket.lo == bucket.hi else NAN
-        if before == value == after:
-            live[middle] = False
-        before = value
-        value = after
-        middle = b
+        if bucket.w > 0.0:
+            return bucket.lo if bucket.lo == bucket.hi else NAN
+        b += onwards
+    return NAN

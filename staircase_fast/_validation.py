@@ -50,7 +50,7 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     order = order_of(x, n_threads)
     not_nan("scores", x, order.first_nan)
     if order.sign and not order.tied:
-        buckets, y_extent, w_extent = summary_of(y, w)
+        buckets, y_extent, w_extent = summary_of(y, w, n_threads)
     else:
         w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
         buckets, y_extent = None, extent_of(y, n_threads)

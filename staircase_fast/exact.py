@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,11 @@ def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
     """The extent of a column that has entries."""
     shares = threads.parts(len(column), n_threads)
     found = threads.each(lambda part: Extent(*_scan.extent(column[part])), shares)
+    return _joined(shares, found)
+
+
+def _joined(shares: list[slice], found: Sequence[Extent]) -> Extent:
+    """The extent of a column from those of its parts."""
     bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
     _, lowest, highest, least, integral = zip(*found, strict=True)
     return Extent(next(bad, -1), min(lowest), max(highest), min(least), all(integral))
@@ -76,10 +82,21 @@ class Summary(NamedTuple):
     weights: Extent
 
 
-def summary_of(targets: NDArray[Any], weights: NDArray[np.float64]) -> Summary:
+def summary_of(targets: NDArray[Any], weights: NDArray[np.float64], n_threads: int) -> Summary:
     """The summary of columns that have entries."""
-    buckets = np.empty(len(targets))
-    return Summary(buckets, *(Extent(*found) for found in _merge.summarise(targets, weights, buckets)))
+    n, size = len(targets), _merge.ROWS_PER_BUCKET
+    values = np.empty(n)
+    buckets = values[n - n // size * 4 :].reshape(-1, 4)
+    shares = [slice(part.start // size * size, part.stop // size * size) for part in threads.parts(n, n_threads)]
+    shares[-1] = slice(shares[-1].start, n)
+
+    def summarise(part: slice) -> tuple[Extent, Extent]:
+        own = buckets[part.start // size : part.stop // size]
+        y_extent, w_extent = _merge.summarise(targets[part], weights[part], own)
+        return Extent(*y_extent), Extent(*w_extent)
+
+    y_found, w_found = zip(*threads.each(summarise, shares), strict=True)
+    return Summary(values, _joined(shares, y_found), _joined(shares, w_found))
 
 
 def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:

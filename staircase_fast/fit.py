@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _merge, _validation, ordered, settings, survey
+from staircase_fast import _validation, ordered, settings, survey
 from staircase_fast.exact import scale_of, summary_of
 from staircase_fast.losses import Loss
 from staircase_fast.order import in_score_order
@@ -91,8 +91,8 @@ def fit(
             return Staircase._of_table(table, the_loss, rising)
     signs = (rising,) if rising is not None else (True, False)
     rows = _validation.labels_at_a_glance(*columns, the_loss) if len(columns[0]) >= survey.FEW_ROWS else None
-    found = _stairs(rows, the_loss, signs, limits, workers) if rows is not None else None
-    if found is None:
+    found = _stairs(rows, the_loss, signs, limits, workers) if rows is not None else []
+    if rows is None or not found:
         rows = _validation.rows(*columns, the_loss, workers)
         found = _stairs(rows, the_loss, signs, limits, workers)
     if len(found) == 1:
@@ -104,8 +104,8 @@ def fit(
 
 def _stairs(
     rows: _validation.Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
-) -> list[Staircase] | None:
-    """The staircases that rise, fall, or both; None if the rows are not what they looked like at a glance."""
+) -> list[Staircase]:
+    """The staircases that rise, fall, or both; none if the rows are not what they looked like at a glance."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
     unsorted = rows.order.sign == 0
     surveyed = unsorted and survey.suits(rows, scale)
@@ -116,7 +116,7 @@ def _stairs(
         if surveyed:
             steps = survey.fit_unsorted(rows, scale, decreasing=not rising, bounds=limits, n_threads=workers)
             if steps is None:
-                return None
+                return []
         else:
             steps = ordered.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)
@@ -132,6 +132,7 @@ def isotonic_regression(
     weights: ArrayLike | None = None,
     increasing: bool = True,
     loss: str | Loss = "squared",
+    n_threads: int | None = None,
 ) -> IsotonicResult:
     """Fit the optimal monotone sequence to a sequence: `scipy.optimize.isotonic_regression`, exact.
 
@@ -143,6 +144,8 @@ def isotonic_regression(
         Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
     increasing : bool, default True
     loss : str or Loss, default "squared"
+    n_threads : int, optional
+        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
 
     Returns
     -------
@@ -163,12 +166,13 @@ def isotonic_regression(
     targets = _validation.target_column("y", y)
     w = _validation.weight_column("weights", weights, "y", targets)
     n = len(targets)
+    workers = settings.num_threads(n_threads, n)
     if n <= ordered.FEW_ROWS:
         result = ordered.regress_few(targets, w, the_loss, decreasing=not rising)
         if result is not None:
             return IsotonicResult(*result)
 
-    x, extent, w_extent = summary_of(targets, w)
+    x, extent, w_extent = summary_of(targets, w, workers)
     _validation.judge_targets("y", targets, extent, the_loss)
     present = _validation.judge_weights("weights", w, w_extent)
     if present is not None:
@@ -182,5 +186,5 @@ def isotonic_regression(
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
     if len(step_weights) < n:
-        _merge.expand(x, starts)
+        ordered.expand(x, starts, workers)
     return IsotonicResult(x, step_weights, starts)

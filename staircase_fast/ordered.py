@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _few, _merge
+from staircase_fast import _few, _merge, threads
 from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import Scale
 from staircase_fast.losses import Loss
@@ -105,6 +105,17 @@ def merge(
         work,
     )
     return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
+
+
+def expand(values: NDArray[np.float64], starts: NDArray[np.intp], n_threads: int) -> None:
+    """The first entries of `values`, one per step, become one per row."""
+    steps = values[: len(starts) - 1].copy()
+
+    def write(part: slice) -> None:
+        step = int(np.searchsorted(starts, part.start, side="right")) - 1
+        _merge.expand(steps, starts, step, part.start, values[part])
+
+    threads.each(write, threads.parts(len(values), n_threads))
 
 
 def _trimmed(column: Column, n: int) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, NamedTuple
 
@@ -98,7 +97,7 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table | None:
         for word in (np.uint32, np.uint64):
             table = _survey_labels(rows, bucket_map, shares, np.dtype(word))
             # short words are fast; one that overflows loses 65536 rows
-            if table is None or int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64)) == len(rows.scores):
+            if table is None or _rows_in(table) == len(rows.scores):
                 break
         return table
     centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
@@ -114,15 +113,21 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table | None:
     return table
 
 
-def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table | None:
+def _rows_in(table: Table) -> int:
+    return int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64))
+
+
+def _survey_labels(
+    rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]
+) -> Table | None:
     def scan(part: slice) -> Table | None:
         table = np.zeros(cells.n_buckets(bucket_map), dtype=word)
         return table if _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table) else None
 
-    tables = threads.each(scan, shares)
-    if any(table is None for table in tables):
-        return None
-    return functools.reduce(np.add, tables)
+    tables = [table for table in threads.each(scan, shares) if table is not None]
+    for other in tables[1:]:
+        tables[0] += other
+    return tables[0] if len(tables) == len(shares) else None
 
 
 def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:

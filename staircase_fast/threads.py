@@ -7,7 +7,6 @@ no pool that a fork could break, and nothing to shut down.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -32,6 +31,8 @@ def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
     """What the task makes of each part; the first one is done by the calling thread."""
     if len(shares) == 1:
         return [task(shares[0])]
+    import threading  # only who shares work waits for it
+
     results: dict[int, T] = {}
     errors: list[BaseException] = []
 

@@ -158,6 +158,15 @@ def test_auto_takes_the_direction_of_less_loss_and_increases_on_a_tie(rows):
     assert_same_staircase(stairs, direct)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_auto_is_the_better_of_both_for_many_rows_in_order(sign):
+    rng = np.random.default_rng(8)
+    x = np.arange(1000.0)
+    for scores in (x, x[::-1], rng.permutation(x), x // 2):
+        for y in (sign * scores + rng.normal(size=1000), rng.random(1000) < 0.5 + sign * scores / 2500):
+            assert_same_staircase(sf.fit(scores, y, increasing="auto"), sf.fit(scores, y, increasing=sign > 0))
+
+
 def test_auto_increases_on_an_exact_tie():
     ties = {  # scores: targets
         (1, 2, 3): [0, 1, 0],

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from comparing import assert_same_bits
+from comparing import assert_same_bits, assert_same_staircase
 
+import staircase_fast as sf
 from staircase_fast import _lookup, _validation, cells, order, ordered, survey
 from staircase_fast.exact import scale_of
 from staircase_fast.losses import SquaredError
@@ -136,3 +137,39 @@ def test_what_the_survey_cannot_hold_exactly_is_left_to_sorting():
         (U, U, 1e-200 * (1 + U)),
     ):
         assert not survey.suits(*rows_and_scale(x, y, w))
+
+
+LATE = N - 7  # far behind what is seen at a glance
+LABELS = (RNG.random(N) < U).astype(float)
+
+
+def changed(column, value):
+    copy = column.copy()
+    copy[LATE] = value
+    return copy
+
+
+@pytest.mark.parametrize("odd", [0.5, 2.0, -1.0, 1e-300, -0.0])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
+def test_rows_that_only_look_like_labels_are_fitted_as_what_they_are(kind, odd):
+    y = changed(LABELS.astype(kind), kind(odd))
+    ranked = np.argsort(U)
+    assert_same_staircase(sf.fit(U, y), sf.fit(U[ranked], y[ranked]))
+
+
+@pytest.mark.parametrize("increasing", [True, "auto"])
+def test_bad_rows_among_labels_are_refused_wherever_they_are(increasing):
+    for x, y, message in (
+        (changed(U, np.nan), LABELS, f"`scores` must not be NaN; got nan at index {LATE}"),
+        (U, changed(LABELS, np.nan), f"`targets` must be finite; got nan at index {LATE}"),
+        (U, changed(LABELS, np.inf), f"`targets` must be finite; got inf at index {LATE}"),
+        (changed(U.astype(np.float32), np.nan), LABELS, f"`scores` must not be NaN; got nan at index {LATE}"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sf.fit(x, y, increasing=increasing)
+
+
+def test_infinite_scores_among_labels_are_scores_like_others():
+    x = changed(U, np.inf)
+    ranked = np.argsort(x)
+    assert_same_staircase(sf.fit(x, LABELS), sf.fit(x[ranked], LABELS[ranked]))

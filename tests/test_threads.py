@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from comparing import assert_same_staircase
+from comparing import assert_same_bits, assert_same_staircase
 
 import staircase_fast as sf
 from staircase_fast import threads
@@ -49,6 +49,23 @@ def default_number():
 def test_fits_are_the_same_for_any_number_of_threads(scores, targets, weights, n_threads):
     alone = sf.fit(scores, targets, sample_weight=weights, n_threads=1)
     assert_same_staircase(sf.fit(scores, targets, sample_weight=weights, n_threads=n_threads), alone)
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("n", [N, N - 1, 17_003])
+@pytest.mark.parametrize("n_threads", [2, 3, 7])
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("targets", [LABELS, NOISE, np.sort(NOISE), np.round(9 * NOISE)])
+def test_regressions_are_the_same_for_any_number_of_threads(targets, weights, n_threads, n):
+    y, w = targets[:n], None if weights is None else weights[:n]
+    alone = sf.isotonic_regression(y, weights=w, n_threads=1)
+    shared = sf.isotonic_regression(y, weights=w, n_threads=n_threads)
+    for one, other in zip(alone, shared, strict=True):
+        assert_same_bits(one, other)
+    assert_same_staircase(
+        sf.fit(np.arange(n), y, sample_weight=w, n_threads=n_threads),
+        sf.fit(np.arange(n), y, sample_weight=w, n_threads=1),
+    )
 
 
 @pytest.mark.usefixtures("many_parts")
