@@ -30,6 +30,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import staircase_fast as sf
 from staircase_fast import _validation
+from staircase_fast.losses import SquaredError
 from staircase_fast.order import in_score_order
 
 REPEATS = 3
@@ -117,7 +118,7 @@ def orders(n: int) -> Iterator[Line]:
     def race(targets: str) -> Race:
         given = patterns.rows(n, targets=targets)
         columns = _validation.columns(*given)
-        rows = _validation.rows(*columns, _validation.loss("squared"), 1)
+        rows = _validation.rows(*columns, SquaredError(), 1)
 
         def by_numpy() -> tuple[patterns.Column, ...]:
             order = np.argsort(given.scores)

@@ -87,11 +87,10 @@ def evaluate(
 ):
     """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1."""
     cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
-    cdef Index steps
+    cdef Index steps = no_index()
     cdef const Line *drawn = NULL
     cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
     cdef bint missing = False
-    steps.entries = NULL
     if index.shape[0]:
         steps = Index(<const Entry *>&index[0, 0], index.shape[0] > MANY_ENTRIES, map_of(bucket_map))
     if lines.shape[0]:
@@ -111,6 +110,14 @@ def evaluate(
         if missing:
             start += first_nan(&queries[start - size], size) - size
     return start if missing else -1
+
+
+cdef inline Index no_index() noexcept nogil:
+    cdef Index index
+    index.entries = NULL
+    index.many = False
+    index.cells = Map(NULL, True)
+    return index
 
 
 cdef inline void find_entries(

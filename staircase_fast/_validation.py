@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
-from staircase_fast.losses import BY_NAME, Loss
+
+if TYPE_CHECKING:
+    from staircase_fast.losses import Loss
 
 Column = NDArray[Any]
+Columns = tuple[Column, Column, Column]  # scores, targets, weights
 _NO_WEIGHTS = np.empty(0)
 _GLANCE = 1024
 
@@ -35,7 +39,7 @@ class Rows(NamedTuple):
     buckets: NDArray[np.float64] | None = None  # of a Summary
 
 
-def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Column, Column, Column]:
+def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
     """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
     x = _float_column("scores", scores)
     y = _column("targets", targets)
@@ -59,6 +63,14 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     if present is not None:
         x, y, w, buckets = x[present], y[present], w[present], None
     return Rows(x, y, w, y_extent, w_extent, order, buckets)
+
+
+def rows_of_losses(x: Column, y: Column, w: Column, loss: Loss) -> tuple[Rows, Loss]:
+    """The same, and the loss, whose parameters may be of single rows: those of weight 0 are absent."""
+    found = rows(x, y, w, loss, 1)
+    if len(loss.parameters) > 1 and len(found.scores) < len(x):
+        loss = loss.of_rows(w > 0)
+    return found, loss
 
 
 def labels_at_a_glance(x: Column, y: Column, w: Column, loss: Loss) -> Rows | None:
@@ -117,18 +129,140 @@ def judge_targets(name: str, y: Column, extent: Extent, loss: Loss) -> None:
         _refuse(name, "be finite", y, ~np.isfinite(y))
     low, high = loss.target_range
     if extent.lowest < low or extent.highest > high:
-        _refuse(name, f"be in [{low:g}, {high:g}] for {loss.name}", y, (y < low) | (y > high))
+        _refuse(name, f"be {_range_text(low, high)} for {loss.name}", y, (y < low) | (y > high))
 
 
-def loss(given: str | Loss) -> Loss:
-    """A loss, by object or by name."""
+def _range_text(low: float, high: float) -> str:
+    """What numbers between these, which may be next to 0 or 1, are said to be."""
+    if high == math.inf:
+        return "> 0" if 0 < low < 1e-300 else "> 1" if 1 < low < 1.1 else f">= {low:g}"
+    return f"> {low:.0f} and < {high:.0f}" if 0 < low < 1e-300 else f"in [{low:g}, {high:g}]"
+
+
+def unknown_loss(given: object, names: Iterable[str]) -> NoReturn:
+    """Refuse what is neither a loss nor the name of one."""
     if isinstance(given, str):
-        if given in BY_NAME:
-            return BY_NAME[given]()
-        raise ValueError(f"`loss` must be one of {', '.join(map(repr, BY_NAME))}; got {given!r}.")
-    if isinstance(given, Loss):
-        return given
+        raise ValueError(f"`loss` must be one of {', '.join(map(repr, names))}; got {given!r}.")
     raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
+
+
+def unnamed_parameter(name: str, loss: type[Loss]) -> NoReturn:
+    """Refuse a loss by name that does not say its parameter."""
+    raise ValueError(f"`loss` must say its {loss.parameter}: losses.{loss.__name__}({loss.parameter}); got {name!r}.")
+
+
+def loss_parameter(name: str, given: ArrayLike, low: float, high: float) -> float | NDArray[np.float64]:
+    """A parameter of a loss: a finite number in this range, or a column of them, of our own."""
+    array = _array(name, given)
+    if array.ndim > 1 or array.size == 0:
+        raise ValueError(f"`{name}` must be a number, or one per sample; got shape {array.shape}.")
+    numbers = np.atleast_1d(array).astype(np.float64)
+    _refuse(name, "be finite", numbers, ~np.isfinite(numbers))
+    if low > -math.inf:
+        _refuse(name, f"be {_range_text(low, high)}", numbers, (numbers < low) | (numbers > high))
+    if array.ndim == 0:
+        return float(numbers[0])
+    numbers.setflags(write=False)
+    return numbers
+
+
+def tweedie_power(given: object) -> float:
+    """A power for which there is a Tweedie distribution."""
+    power = _number("power", given)
+    if 0 < power < 1:
+        raise ValueError(f"`power` must be <= 0 or >= 1; got {power!r}.")
+    return power
+
+
+def linex_shape(given: ArrayLike) -> float | NDArray[np.float64]:
+    """Shapes other than 0."""
+    shape = loss_parameter("shape", given, -math.inf, math.inf)
+    column = np.atleast_1d(shape)
+    _refuse("shape", "not be 0", column, column == 0)
+    return shape
+
+
+def parameter_length(loss: Loss, n: int) -> None:
+    """Refuse parameters that are neither one nor one per row."""
+    length = len(loss.parameters)
+    if length not in (1, n) or (length == 1 != n and np.ndim(getattr(loss, loss.parameter, 0.0))):
+        raise ValueError(f"`{loss.parameter}` of the loss must have one entry per row; got {length} for {n} rows.")
+
+
+def pair_of_reals(z: ArrayLike, y: ArrayLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values and targets that a loss may be asked about."""
+    found = []
+    for name, given, (low, high) in (("z", z, loss.value_range), ("y", y, loss.target_range)):
+        numbers = _array(name, given).astype(np.float64)
+        flat = numbers.reshape(-1)
+        _refuse(name, "not be NaN", flat, np.isnan(flat))
+        _refuse(name, f"be {_range_text(low, high)} for {loss.name}", flat, (flat < low) | (flat > high))
+        found.append(numbers)
+    return found[0], found[1]
+
+
+def no_infinite_steps(values: NDArray[np.float64], allowed: tuple[bool, bool], *, rising: bool) -> None:
+    """Refuse values that are infinite where that was not asked for."""
+    for value, may in ((-math.inf, allowed[0]), (math.inf, allowed[1])):
+        step = 0 if (value < 0) == rising else len(values) - 1
+        if values[step] == value and not may:
+            raise ValueError(
+                f"`bounds` must be finite, or ask for infinite values by (-inf, inf): "
+                f"step {step} has its least loss at {value}."
+            )
+
+
+def infinite_allowed(given: Any) -> tuple[bool, bool]:
+    """Whether bounds ask for -inf, and for inf."""
+    if given is None:
+        return False, False
+    lo, hi = given
+    return lo is not None and math.isinf(lo), hi is not None and math.isinf(hi)
+
+
+def _number(name: str, given: object) -> float:
+    try:
+        number = float(given)  # type: ignore[arg-type]
+        if isinstance(given, (str, bytes)):
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"`{name}` must be a number; got {given!r}.") from None
+    if not math.isfinite(number):
+        raise ValueError(f"`{name}` must be finite; got {number!r}.")
+    return number
+
+
+def tolerance(given: object) -> float:
+    """A width of bounds that is narrow enough; 0 if none is."""
+    if given is None:
+        return 0.0
+    tol = _number("tol", given)
+    if tol < 0:
+        raise ValueError(f"`tol` must be >= 0; got {given!r}.")
+    return tol
+
+
+def seconds(given: object) -> float:
+    """A time to spend; inf if there is no end to it."""
+    if given is None:
+        return math.inf
+    number = _number("max_seconds", given)
+    if number < 0:
+        raise ValueError(f"`max_seconds` must be >= 0; got {given!r}.")
+    return number
+
+
+def round_count(given: object) -> float:
+    """A number of rounds; inf if there is no end to it."""
+    if given is None:
+        return math.inf
+    try:
+        n = operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"`max_rounds` must be an integer >= 0 or None; got {given!r}.") from None
+    if n < 0:
+        raise ValueError(f"`max_rounds` must be an integer >= 0 or None; got {given!r}.")
+    return n
 
 
 def direction(given: object, *, auto: bool) -> bool | None:
@@ -214,30 +348,45 @@ class Steps(NamedTuple):
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
     counts: NDArray[np.int64]
+    lower: NDArray[np.float64] | None = None  # proven bounds of values, where those are not exact
+    upper: NDArray[np.float64] | None = None
 
 
-def steps(
-    left: ArrayLike, right: ArrayLike, values: ArrayLike, weights: ArrayLike, counts: ArrayLike, *, rising: bool
-) -> Steps:
+def steps(columns: tuple[Any, ...], *, rising: bool, loss: Loss) -> Steps:
     """Judge the parts of a staircase, as a constructor or a file gives them."""
-    ends = [score_column(name, given).astype(np.float64) for name, given in (("left", left), ("right", right))]
-    heights = [_column(name, given).astype(np.float64) for name, given in (("values", values), ("weights", weights))]
-    integers = _column("counts", counts)
+    given = dict(zip(Steps._fields, columns, strict=True))
+    ends = {name: score_column(name, given.pop(name)).astype(np.float64) for name in ("left", "right")}
+    integers = _column("counts", given.pop("counts"))
     if integers.dtype.kind == "f" and len(integers):
         raise TypeError(f"`counts` must be integers; got {integers[0].item()!r} at index 0.")
-    found = Steps(ends[0], ends[1], heights[0], heights[1], integers.astype(np.int64))
+    heights = {
+        name: _column(name, one).astype(np.float64)
+        for name, one in given.items()
+        if one is not None or name in ("values", "weights")
+    }
+    found = Steps(**ends, **heights, counts=integers.astype(np.int64))
     if len(found.left) == 0:
         raise ValueError("`left` must have at least one step; got none.")
+    low, high = loss.value_range
     for name, column in found._asdict().items():
+        if column is None:
+            continue
         _same_length("left", found.left, name, column)
-    for name, column in (("values", found.values), ("weights", found.weights)):
-        _refuse(name, "be finite", column, ~np.isfinite(column))
+        if name in ("values", "lower", "upper"):
+            _refuse(name, "not be NaN", column, np.isnan(column))
+            _refuse(name, f"be {_range_text(low, high)} for {loss.name}", column, (column < low) | (column > high))
+        if name == "weights" or (name in heights and not loss.allows_infinite_values):
+            _refuse(name, "be finite", column, ~np.isfinite(column))
     _refuse("weights", "be > 0", found.weights, found.weights <= 0)
     _refuse("counts", "be >= 1", found.counts, found.counts < 1)
     _refuse("right", "be >= `left`", found.right, found.right < found.left)
     _refuse("left", "be above the `right` of the step before", found.left[1:], found.left[1:] <= found.right[:-1], 1)
     climb = found.values[1:] > found.values[:-1] if rising else found.values[1:] < found.values[:-1]
     _refuse("values", f"strictly {'increase' if rising else 'decrease'}", found.values[1:], ~climb, 1)
+    if found.lower is not None:
+        _refuse("lower", "be <= `values`", found.lower, found.lower > found.values)
+    if found.upper is not None:
+        _refuse("upper", "be >= `values`", found.upper, found.upper < found.values)
     return found
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _validation, ordered, settings, survey
+from staircase_fast import _validation, ordered, settings, solve, survey
 from staircase_fast.exact import scale_of, summary_of
-from staircase_fast.losses import Loss
+from staircase_fast.losses import Loss, loss_of
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
 
@@ -33,6 +33,9 @@ def fit(
     loss: str | Loss = "squared",
     increasing: bool | str = True,
     bounds: tuple[float | None, float | None] | None = None,
+    tol: float | None = None,
+    max_rounds: int | None = None,
+    max_seconds: float | None = None,
     n_threads: int | None = None,
 ) -> Staircase:
     """Fit the optimal monotone transform of scores.
@@ -55,6 +58,9 @@ def fit(
         (increasing, if both have the same but for rounding).
     bounds : (lo, hi), optional
         Values are held within these; None stands for no bound.
+    tol, max_rounds, max_seconds : float, int, float, optional
+        For losses without a closed form: stop when the proven bounds of every value are this close to each other, after
+        so many rounds, or so many seconds.  By default values are as precise as floats are.
     n_threads : int, optional
         How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
 
@@ -80,10 +86,18 @@ def fit(
     >>> stairs([0.2, 0.38, 0.9])
     array([0. , 0.5, 1. ])
     """
-    the_loss = _validation.loss(loss)
+    the_loss = loss_of(loss)
     rising = _validation.direction(increasing, auto=True)
     limits = _validation.bounds(bounds)
+    patience = solve.Limits(
+        _validation.tolerance(tol), _validation.round_count(max_rounds),
+        solve.deadline_after(_validation.seconds(max_seconds)),
+    )  # fmt: skip
     columns = _validation.columns(scores, targets, sample_weight)
+    _validation.parameter_length(the_loss, len(columns[0]))
+    if not the_loss.is_mean:
+        return _by_loss(columns, the_loss, rising, bounds, patience)
+    limits = max(limits[0], the_loss.value_range[0]), min(limits[1], the_loss.value_range[1])
     workers = settings.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
         table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
@@ -100,6 +114,25 @@ def fit(
     size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
     up, down = (the_loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), size) for stairs in found)
     return found[0] if up >= down - 1e-12 * abs(down) else found[1]
+
+
+def _by_loss(
+    columns: _validation.Columns, loss: Loss, rising: bool | None, bounds: object, patience: solve.Limits
+) -> Staircase:
+    """The staircase under a loss that is not least at the mean."""
+    limits = _validation.bounds(bounds)
+    rows, kept = _validation.rows_of_losses(*columns, loss)
+    samples = solve.samples_of(rows, kept)
+    found = []
+    for sign in (rising,) if rising is not None else (True, False):
+        steps = solve.fit_samples(samples, kept, decreasing=not sign, bounds=limits, limits=patience)
+        _validation.no_infinite_steps(steps.values, _validation.infinite_allowed(bounds), rising=sign)
+        steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
+        found.append(Staircase._of_steps(steps, loss, sign))
+    if len(found) == 1:
+        return found[0]
+    costs = [solve.total_loss(samples, kept, stairs) for stairs in found]
+    return found[0] if costs[0] <= costs[1] + 1e-12 * abs(costs[1]) else found[1]
 
 
 def _stairs(
@@ -161,7 +194,7 @@ def isotonic_regression(
     >>> result.blocks
     array([0, 6, 7])
     """
-    the_loss = _validation.loss(loss)
+    the_loss = loss_of(loss)
     rising = _validation.direction(increasing, auto=False)
     targets = _validation.target_column("y", y)
     w = _validation.weight_column("weights", weights, "y", targets)

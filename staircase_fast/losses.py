@@ -2,42 +2,140 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import ClassVar
+import math
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LogLoss", "Loss", "SquaredError"]
+from staircase_fast import _losses, _validation
+
+__all__ = [
+    "Expectile",
+    "GammaDeviance",
+    "Huber",
+    "Linex",
+    "LogCosh",
+    "LogLoss",
+    "Logistic",
+    "Loss",
+    "PoissonDeviance",
+    "Power",
+    "PseudoHuber",
+    "Quantile",
+    "SquaredError",
+    "TweedieDeviance",
+]
+
+_LEAST = 5e-324  # the least number above 0
+_NO_PARAMETER = np.zeros(1)
 
 
-class Loss(ABC):
+class Loss:
     """A loss l(z, y) of a value z for a target y, strictly convex in z.
 
-    Two losses are equal if they are of one kind with the same parameters.
+    A parameter is a number, or an array with one entry per sample: then each sample has a loss of its own.  Two losses
+    are equal if they are of one kind with the same parameters.
     """
 
     name: ClassVar[str]
-    target_range: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    """What it may be called instead of making an object."""
+    target_range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the greatest target."""
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the greatest value."""
 
-    @abstractmethod
+    kind: ClassVar[int]  # its number in `_slopes.pxd`
+    parameter: ClassVar[str] = ""  # the name of its parameter, if it has one
+    is_mean: bool = False  # whether it is least at the mean of targets
+    is_location: bool = False  # whether it is a function of z - y, least at 0
+    allows_infinite_values: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        if type(self) is Loss:
+            raise TypeError("Loss is abstract; make one of its kinds.")
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """The loss of the value z for the target y, entry by entry.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.losses.Huber(1.0).value([0.5, 3.0], 0.0)
+        array([0.125, 2.5  ])
+        """
+        arguments, shape = self._arguments(z, y)
+        out = np.empty(len(arguments[1]))
+        _losses.values(self.kind, *arguments, out)
+        return out.reshape(shape)[()]
+
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """The derivative of the loss with respect to z; where it jumps, the one to the right.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.losses.Huber(1.0).derivative([0.5, 3.0], 0.0)
+        array([0.5, 1. ])
+        """
+        arguments, shape = self._arguments(z, y)
+        parameters, z, y = arguments
+        big, tail, curve = np.empty((3, len(z)))
+        _losses.slopes(self.kind, parameters, 0, 0, z, y, big, tail, curve)
+        return (big + tail).reshape(shape)[()]
+
+    def _arguments(
+        self, z: ArrayLike, y: ArrayLike
+    ) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], tuple[int, ...]]:
+        """Parameters, values and targets, each as a column of numbers, and the shape they came in."""
+        pair = _validation.pair_of_reals(z, y, self)
+        *columns, parameters = np.broadcast_arrays(*pair, self.parameters)
+        flat = [np.ascontiguousarray(column).reshape(-1) for column in columns]
+        given = self.parameters if len(self.parameters) == 1 else np.ascontiguousarray(parameters).reshape(-1)
+        return (given, flat[0], flat[1]), columns[0].shape if len(self.parameters) > 1 else np.broadcast(*pair).shape
+
     def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
         """How much loss a fit saves, up to a constant of the data and a positive factor: for comparing two fits.
 
         A loss whose minimiser is the mean is a Bregman divergence: a step of mean v and weight w costs a constant of
         the data less w*phi(v), with phi convex.  `shares` are the weights over their total, `size` is the largest
-        magnitude of a target.
+        magnitude of a target.  These losses are linear in y: what a step costs is what its mean would cost as a target.
         """
+        return -float(np.sum(shares * self.value(values, values)))
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """The parameter, as a column of one or of one per sample."""
+        return np.atleast_1d(getattr(self, self.parameter)) if self.parameter else _NO_PARAMETER
+
+    def arguments(self) -> dict[str, Any]:
+        """What makes an equal loss."""
+        return dict(vars(self))
+
+    def of_rows(self, chosen: NDArray[Any]) -> Loss:
+        """The loss of some of the samples, or of all in another order."""
+        arguments = self.arguments()
+        if len(self.parameters) > 1:
+            arguments[self.parameter] = arguments[self.parameter][chosen]
+        return type(self)(**arguments)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        if not isinstance(other, Loss) or type(self) is not type(other):
+            return False
+        mine, theirs = self.arguments(), other.arguments()
+        return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
-        return hash((type(self), *sorted(vars(self).items())))
+        return hash(
+            (type(self), *((name, np.asarray(value).tobytes()) for name, value in sorted(self.arguments().items())))
+        )
 
     def __repr__(self) -> str:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({parameters})"
+        shown = ", ".join(
+            f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}=<{len(value)} of them>"
+            for name, value in self.arguments().items()
+        )
+        return f"{type(self).__name__}({shown})"
 
 
 class SquaredError(Loss):
@@ -51,6 +149,8 @@ class SquaredError(Loss):
     """
 
     name = "squared_error"
+    kind = 0
+    is_mean = is_location = True
 
     def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
         relative = values / size if size > 0 else values  # squares of 1e308 would overflow
@@ -68,17 +168,286 @@ class LogLoss(Loss):
     """
 
     name = "log_loss"
-    target_range = (0.0, 1.0)
+    kind = 1
+    target_range = value_range = (0.0, 1.0)
+    is_mean = True
+
+
+class PoissonDeviance(Loss):
+    """exposure * z - y log z, for targets >= 0: every step is the sum of its targets over that of its exposures.
+
+    Parameters
+    ----------
+    exposure : float or array_like of shape (n,), default 1.0
+        How much each sample was exposed; > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> claims, years = [1, 0, 3], [2.0, 0.5, 1.0]
+    >>> sf.fit([1, 2, 3], claims, loss=sf.losses.PoissonDeviance(exposure=years)).values
+    array([0.4, 3. ])
+    """
+
+    name = "poisson_deviance"
+    kind = 2
+    parameter = "exposure"
+    target_range = value_range = (0.0, math.inf)
+
+    def __init__(self, exposure: ArrayLike = 1.0) -> None:
+        self.exposure = _validation.loss_parameter("exposure", exposure, _LEAST, math.inf)
+
+    @property
+    def is_mean(self) -> bool:  # type: ignore[override]
+        """Whether it is least at the mean of targets."""
+        return bool(np.all(self.exposure == 1.0))
+
+
+class GammaDeviance(Loss):
+    """log z + y / z, for targets > 0: every step is the mean of its targets."""
+
+    name = "gamma_deviance"
+    kind = 3
+    target_range = value_range = (_LEAST, math.inf)
+    is_mean = True
+
+
+class TweedieDeviance(Loss):
+    """The unit deviance of a Tweedie distribution: every step is the mean of its targets.
+
+    Parameters
+    ----------
+    power : float
+        The variance of the distribution is its mean to this power.  At most 0: any targets; 1 to 2: targets >= 0 (1 is
+        Poisson); 2 and more: targets > 0 (2 is gamma, 3 inverse Gaussian).
+    """
+
+    name = "tweedie_deviance"
+    kind = 4
+    parameter = "power"
+    is_mean = True
+
+    def __init__(self, power: float) -> None:
+        self.power = _validation.tweedie_power(power)
+        if self.power == 0:
+            return
+        self.value_range = (0.0 if self.power < 2 else _LEAST, math.inf)
+        if self.power > 0:
+            self.target_range = self.value_range
 
     def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
-        inside = (values > 0) & (values < 1)  # z log z = 0 at the ends
-        z, w = values[inside], shares[inside]
-        return float(np.sum(w * (z * np.log(z) + (1 - z) * np.log1p(-z))))
+        p = self.power
+        if p == 0:
+            return SquaredError().gain(values, shares, size)
+        if p == 1:
+            return float(np.sum(shares * np.where(values > 0, values * np.log(np.maximum(values, _LEAST)), 0.0)))
+        if p == 2:
+            return -float(np.sum(shares * np.log(values)))
+        return float(np.sum(shares * values ** (2 - p))) / ((1 - p) * (2 - p))
+
+    def arguments(self) -> dict[str, Any]:
+        """What makes an equal loss."""
+        return {"power": self.power}
 
 
-BY_NAME: dict[str, type[Loss]] = {
-    "squared": SquaredError,
-    "squared_error": SquaredError,
-    "log": LogLoss,
-    "log_loss": LogLoss,
-}
+class Logistic(Loss):
+    """log(1 + exp(z + offset)) - y (z + offset), for targets in [0, 1]: values are log-odds.
+
+    Parameters
+    ----------
+    offset : float or array_like of shape (n,), default 0.0
+        Added to the value of each sample.
+
+    Notes
+    -----
+    The best log-odds of samples that all are 0, or all 1, are infinite.  `fit` returns -inf and inf where `bounds` ask
+    for them by (-inf, inf), and else says which step it is.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1], loss="logistic", bounds=(-9, 9)).values
+    array([-9.,  0.,  9.])
+    """
+
+    name = "logistic"
+    kind = 5
+    allows_infinite_values = True
+    parameter = "offset"
+    target_range = (0.0, 1.0)
+
+    def __init__(self, offset: ArrayLike = 0.0) -> None:
+        self.offset = _validation.loss_parameter("offset", offset, -math.inf, math.inf)
+
+
+class Linex(Loss):
+    """exp(a r) - a r - 1 with r = z - y: an error on one side costs exponentially more than on the other.
+
+    Parameters
+    ----------
+    shape : float or array_like of shape (n,)
+        a; not 0.  Above 0, values too high are the worse ones.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Linex(1.0)).values.round(4)
+    array([0.3799])
+    """
+
+    name = "linex"
+    kind = 6
+    parameter = "shape"
+    is_location = True
+
+    def __init__(self, shape: ArrayLike) -> None:
+        self.shape = _validation.linex_shape(shape)
+
+
+class Expectile(Loss):
+    """abs(level - [z > y]) (z - y)**2: the level-expectile; level 1/2 is the mean.
+
+    Parameters
+    ----------
+    level : float or array_like of shape (n,), default 0.5
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Expectile(0.8)).values
+    array([0.8])
+    """
+
+    name = "expectile"
+    kind = 7
+    parameter = "level"
+    is_location = True
+
+    def __init__(self, level: ArrayLike = 0.5) -> None:
+        self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
+
+
+class Quantile(Loss):
+    """(level - [z > y]) (y - z): the level-quantile.
+
+    Parameters
+    ----------
+    level : float or array_like of shape (n,), default 0.5
+        Between 0 and 1; 1/2 is the median.
+    side : {"lower", "middle", "upper"}, default "lower"
+        Which minimiser, where there are several: the least, the greatest, or half-way between them.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> for side in ("lower", "middle", "upper"):
+    ...     sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Quantile(0.5, side=side)).values
+    array([0.])
+    array([0.5])
+    array([1.])
+    """
+
+    name = "quantile"
+    kind = 8
+    parameter = "level"
+    is_location = True
+
+    def __init__(self, level: ArrayLike = 0.5, side: str = "lower") -> None:
+        self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
+        self.side = _validation.choice("side", side, ("lower", "middle", "upper"))
+
+
+class Huber(Loss):
+    """(z - y)**2 / 2 where that error is at most delta, and a straight line beyond: outliers count less.
+
+    Parameters
+    ----------
+    delta : float or array_like of shape (n,), default 1.0
+        > 0.
+
+    Notes
+    -----
+    Where minimisers form an interval, as of targets far from each other, the value is its middle.
+    """
+
+    name = "huber"
+    kind = 9
+    parameter = "delta"
+    is_location = True
+
+    def __init__(self, delta: ArrayLike = 1.0) -> None:
+        self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
+
+
+class PseudoHuber(Loss):
+    """delta**2 (sqrt(1 + ((z - y) / delta)**2) - 1): like Huber, but smooth.
+
+    Parameters
+    ----------
+    delta : float or array_like of shape (n,), default 1.0
+        > 0.
+    """
+
+    name = "pseudo_huber"
+    kind = 10
+    parameter = "delta"
+    is_location = True
+
+    def __init__(self, delta: ArrayLike = 1.0) -> None:
+        self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
+
+
+class LogCosh(Loss):
+    """scale**2 log cosh((z - y) / scale): like Huber, but smooth.
+
+    Parameters
+    ----------
+    scale : float or array_like of shape (n,), default 1.0
+        > 0.
+    """
+
+    name = "log_cosh"
+    kind = 11
+    parameter = "scale"
+    is_location = True
+
+    def __init__(self, scale: ArrayLike = 1.0) -> None:
+        self.scale = _validation.loss_parameter("scale", scale, _LEAST, math.inf)
+
+
+class Power(Loss):
+    """abs(z - y)**exponent / exponent: between the median (exponents near 1) and the mid-range (large ones).
+
+    Parameters
+    ----------
+    exponent : float or array_like of shape (n,)
+        > 1; 2 is the squared error.
+    """
+
+    name = "power"
+    kind = 12
+    parameter = "exponent"
+    is_location = True
+
+    def __init__(self, exponent: ArrayLike) -> None:
+        self.exponent = _validation.loss_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)
+
+
+_KINDS: tuple[type[Loss], ...] = (
+    SquaredError, LogLoss, PoissonDeviance, GammaDeviance, TweedieDeviance, Logistic, Linex, Expectile, Quantile, Huber,
+    PseudoHuber, LogCosh, Power,
+)  # fmt: skip
+BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS} | {"squared": SquaredError, "log": LogLoss}
+
+
+def loss_of(given: object) -> Loss:
+    """A loss, by object or by name."""
+    if isinstance(given, Loss):
+        return given
+    kind = BY_NAME.get(given) if isinstance(given, str) else None
+    if kind is None:
+        _validation.unknown_loss(given, BY_NAME)
+    if kind in (TweedieDeviance, Linex, Power):
+        _validation.unnamed_parameter(kind.name, kind)
+    return kind()

@@ -53,7 +53,7 @@ def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[floa
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _merge.describe(rows.scores, starts, left, right, counts)
     steps = Steps(left, right, _trimmed(values, n), weights, counts)
-    return _turned(steps) if backwards else steps
+    return turned(steps) if backwards else steps
 
 
 def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -63,10 +63,10 @@ def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray
     return value, weight
 
 
-def _turned(steps: Steps) -> Steps:
+def turned(steps: Steps) -> Steps:
     """Steps in the opposite order."""
-    left, right, values, weights, counts = steps
-    return Steps(right[::-1].copy(), left[::-1].copy(), values[::-1].copy(), weights[::-1].copy(), counts[::-1].copy())
+    opposite = Steps._make(None if column is None else column[::-1].copy() for column in steps)
+    return opposite._replace(left=opposite.right, right=opposite.left)
 
 
 def merge(

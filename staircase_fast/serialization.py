@@ -3,7 +3,8 @@
     {"format": "staircase_fast", "version": 1, "loss": {"name": "squared_error"}, "increasing": true,
      "left": [..], "right": [..], "values": [..], "weights": [..], "counts": [..]}
 
-Infinite scores are the strings "inf" and "-inf", for JSON has no word for them.
+A loss has its parameters beside its name; where values are not exact, there are also "lower" and "upper".  What is
+infinite is the string "inf" or "-inf", for JSON has no word for it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MAX_BYTES = 1 << 31  # twenty million steps; what is larger is not one of ours
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _ARRAYS = ("left", "right", "values", "weights", "counts")
 _FIELDS = ("format", "version", "loss", "increasing", *_ARRAYS)
+_MORE_ARRAYS = ("lower", "upper")
 
 
 def to_json(stairs: Staircase) -> str:
@@ -33,14 +35,14 @@ def to_json(stairs: Staircase) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "loss": {"name": stairs.loss.name},
+        "loss": {"name": stairs.loss.name, **_plain(stairs.loss.arguments())},
         "increasing": stairs.increasing,
     }
-    for name in _ARRAYS:
-        numbers = getattr(stairs, name).tolist()
-        if name in ("left", "right"):
-            numbers = [number if math.isfinite(number) else str(number) for number in numbers]
-        document[name] = numbers
+    for name in (*_ARRAYS, *_MORE_ARRAYS):
+        column = getattr(stairs, name)
+        if name not in _MORE_ARRAYS or column is not stairs.values:
+            numbers = column.tolist()
+            document[name] = [number if math.isfinite(number) else str(number) for number in numbers]
     return json.dumps(document, allow_nan=False)
 
 
@@ -62,13 +64,13 @@ def fields_of(text: str) -> dict[str, Any]:
         if name not in document:
             raise ValueError(f"field `{name}` is missing.")
     for name in document:
-        if name not in _FIELDS:
-            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join(_FIELDS)}.")
+        if name not in (*_FIELDS, *_MORE_ARRAYS):
+            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join((*_FIELDS, *_MORE_ARRAYS))}.")
     _expect("format", document["format"], FORMAT)
     _expect("version", document["version"], VERSION)
     if not isinstance(document["increasing"], bool):
         raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
-    fields = {name: _numbers(name, document[name]) for name in _ARRAYS}
+    fields = {name: _numbers(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
     return {**fields, "loss": _loss(document["loss"]), "increasing": document["increasing"]}
 
 
@@ -125,19 +127,28 @@ def _expect(name: str, given: object, wanted: object) -> None:
         raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
 
 
+def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a loss as JSON has them."""
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in arguments.items()}
+
+
 def _loss(given: object) -> Loss:
-    if not isinstance(given, dict) or list(given) != ["name"]:
+    if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
     kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
     if kind is None:
         raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {given['name']!r}.")
-    return kind()
+    arguments = {name: value for name, value in given.items() if name != "name"}
+    try:
+        return kind(**arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"field `loss` must have the parameters of {given['name']!r}; {error}") from None
 
 
 def _numbers(name: str, given: object) -> list[Any]:
     if not isinstance(given, list):
         raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
-    number = {"counts": _integer, "left": _score, "right": _score}.get(name, _real)
+    number = {"counts": _integer, "weights": _real}.get(name, _extended)
     numbers = []
     for index, entry in enumerate(given):
         try:
@@ -162,5 +173,5 @@ def _real(entry: object) -> float:
     return float(entry)  # type: ignore[arg-type]
 
 
-def _score(entry: object) -> float:
+def _extended(entry: object) -> float:
     return _INFINITE[entry] if isinstance(entry, str) and entry in _INFINITE else _real(entry)

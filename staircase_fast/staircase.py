@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _lookup, _validation, cells, serialization, settings, threads
-from staircase_fast.losses import Loss
+from staircase_fast.losses import Loss, loss_of
 
 _FEW_QUERIES = 2000
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
 _NO_INDEX: _Index = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))
 _put = object.__setattr__  # how a Staircase itself sets what others cannot
 _INTEGERS = np.dtype(np.int64)
-_FIELDS = ("left", "right", "values", "weights", "counts", "loss", "increasing")
+_ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
+_FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
 
 
 class Staircase:
@@ -36,6 +37,8 @@ class Staircase:
         How many rows of weight > 0 are on each step.
     loss : str or Loss, default "squared"
     increasing : bool, default True
+    lower, upper : array_like of shape (n_steps,), optional
+        Proven bounds of each value; the values, if not given.
 
     Notes
     -----
@@ -66,6 +69,10 @@ class Staircase:
     """What was minimised."""
     increasing: bool
     """Whether values rise with the score."""
+    lower: NDArray[np.float64]
+    """A proven lower bound of each value; the value itself where the loss has a closed form."""
+    upper: NDArray[np.float64]
+    """A proven upper bound of each value; the value itself where the loss has a closed form."""
 
     def __init__(
         self,
@@ -76,39 +83,47 @@ class Staircase:
         counts: ArrayLike,
         loss: str | Loss = "squared",
         increasing: bool = True,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
     ) -> None:
-        rising = _validation.direction(increasing, auto=False)
-        steps = _validation.steps(left, right, values, weights, counts, rising=bool(rising))
-        for column in steps:
-            column.setflags(write=False)
-        self._set(*steps, _validation.loss(loss), bool(rising))
+        rising, the_loss = _validation.direction(increasing, auto=False), loss_of(loss)
+        columns = left, right, values, weights, counts, lower, upper
+        steps = _validation.steps(columns, rising=bool(rising), loss=the_loss)
+        self._set(steps, the_loss, bool(rising))
 
     @classmethod
     def _of_steps(cls, steps: _validation.Steps, loss: Loss, increasing: bool) -> Staircase:
         """A staircase of arrays that nobody else holds and that are known to be right."""
         stairs = cls.__new__(cls)
-        for column in steps:
-            column.setflags(write=False)
-        stairs._set(*steps, loss, increasing)
+        stairs._set(steps, loss, increasing)
         return stairs
+
+    def _set(self, steps: _validation.Steps, loss: Loss, increasing: bool) -> None:
+        for name, column in zip(_ARRAYS, steps, strict=True):
+            given = steps.values if column is None else column
+            given.setflags(write=False)
+            _put(self, name, given)
+        _put(self, "loss", loss)
+        _put(self, "increasing", increasing)
+        _put(self, "_index", None)
 
     @classmethod
     def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
         """The same, of one array with a row for each of the five; the last are integers."""
         stairs = cls.__new__(cls)
         table.setflags(write=False)
-        stairs._set(table[0], table[1], table[2], table[3], table[4].view(_INTEGERS), loss, increasing)
+        _put(stairs, "left", table[0])
+        _put(stairs, "right", table[1])
+        values = table[2]
+        _put(stairs, "values", values)
+        _put(stairs, "lower", values)
+        _put(stairs, "upper", values)
+        _put(stairs, "weights", table[3])
+        _put(stairs, "counts", table[4].view(_INTEGERS))
+        _put(stairs, "loss", loss)
+        _put(stairs, "increasing", increasing)
+        _put(stairs, "_index", None)
         return stairs
-
-    def _set(self, left: Any, right: Any, values: Any, weights: Any, counts: Any, loss: Loss, increasing: bool) -> None:
-        _put(self, "left", left)
-        _put(self, "right", right)
-        _put(self, "values", values)
-        _put(self, "weights", weights)
-        _put(self, "counts", counts)
-        _put(self, "loss", loss)
-        _put(self, "increasing", increasing)
-        _put(self, "_index", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
@@ -120,16 +135,6 @@ class Staircase:
     def n_steps(self) -> int:
         """How many steps there are."""
         return len(self.values)
-
-    @property
-    def lower(self) -> NDArray[np.float64]:
-        """A proven lower bound of each value; the value itself where the loss has a closed form."""
-        return self.values
-
-    @property
-    def upper(self) -> NDArray[np.float64]:
-        """A proven upper bound of each value; the value itself where the loss has a closed form."""
-        return self.values
 
     def predict(
         self,
@@ -243,7 +248,7 @@ class Staircase:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Staircase):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _FIELDS[:5]) and (
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS) and (
             (self.loss, self.increasing) == (other.loss, other.increasing)
         )
 

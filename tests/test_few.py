@@ -38,7 +38,7 @@ def many(scores, targets, weights, *, decreasing, bounds):
 def test_few_rows_get_what_many_rows_get(rows, decreasing, bounds):
     ours = few(*rows, decreasing=decreasing, bounds=bounds)
     if ours is not None:
-        for one, other in zip(ours, many(*rows, decreasing=decreasing, bounds=bounds), strict=True):
+        for one, other in zip(ours, many(*rows, decreasing=decreasing, bounds=bounds)[:5], strict=True):
             assert_same_bits(one, other + 0)
 
 

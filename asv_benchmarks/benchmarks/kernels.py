@@ -6,13 +6,14 @@ import numpy as np
 
 from staircase_fast import _survey, _validation, cells, ordered, survey
 from staircase_fast.exact import scale_of
+from staircase_fast.losses import SquaredError
 from staircase_fast.order import in_score_order
 
 from . import patterns
 
 
 def clean(given):
-    return _validation.rows(*_validation.columns(*given), _validation.loss("squared"), n_threads=1)
+    return _validation.rows(*_validation.columns(*given), SquaredError(), n_threads=1)
 
 
 class Survey:

@@ -1,0 +1,365 @@
+"""Rounds: every open run of rows is cut once, until values are as precise as floats are, or as wanted.
+
+Section VI of the paper.  A run is a stretch of rows whose values are known to lie between `lo` and `hi`; at first it
+is all rows.  A cut (_cut.pxd) divides it into a run below, a block at the cut, and a run above, or only narrows its
+bounds.  In the end each run is a block: the optimum has one value there, the root of its summed slopes, and the last
+cuts on both sides of it, which divide nothing, are the proof.
+
+Two ways to choose cuts.  Halving: in the middle, as the paper does; all bounds have one width, and after k rounds that
+is 2**-k of the first.  Hasting: where the tangent of the summed slopes says the root is, and a little beyond, so that
+the bounds close in from both sides; in the middle, of values or of floats in turn, when that does not get on.
+
+A sum of slopes within its own rounding error has no sign that can be trusted.  Rows with such a sum stay together; the
+cut is their value, and cuts beside it tell how far it can be trusted.  Where a sum is zero all around (slopes that have
+levelled off), minimisers form an interval: it is cut on as two runs of the same rows, the least and the greatest
+minimiser, and the value is between them.
+
+Kernels here assume clean input: n >= 1, rows in score order, targets and parameters in the domain of the loss, weights
+finite and > 0.
+"""
+
+from libc.math cimport INFINITY, NAN, copysign, fabs, nextafter
+from libc.stdint cimport int64_t, uint8_t
+
+from staircase_fast._cut cimport CHUNK, Cut, Prefix, new_cut, see
+from staircase_fast._select cimport greater, lesser
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes
+from staircase_fast._sort cimport rank_of, score_of
+
+cdef enum:
+    EITHER = 0            # the value of a run is its only minimiser,
+    LEAST = -1            # its least,
+    GREATEST = 1          # or its greatest one
+    LOW_END = 1           # the bounds are ends of the domain that have yet to be cut at
+    HIGH_END = 2
+    MANY_STALLS = 3
+
+cdef double SURE = 8.0 * 1.1102230246251565e-16           # slopes are right to some ulps
+
+
+# rounds.RUN is the same
+ctypedef struct Run:
+    int64_t start
+    int64_t end
+    double lo                 # proven bounds of its values
+    double hi
+    double d_lo               # sum of D there, or NaN
+    double d_hi
+    double cut                # the next
+    double step               # the last step of Newton's method, or 0; once there is a value: how far beside it to cut
+    double value              # where its sum is zero within rounding, or NaN
+    int64_t side              # EITHER, LEAST, GREATEST
+    int64_t untested          # LOW_END, HIGH_END
+    int64_t stalls            # rounds without progress
+    int64_t turn              # how often it was cut in the middle
+
+
+ctypedef struct Rows:
+    Model model
+    const double *y
+    const double *w           # or NULL: all are 1
+    const uint8_t *ends       # whether a score ends at a row, or NULL: at each
+    const double *tail        # slopes that someone else found, or NULL
+    const double *curve
+    bint location             # one row alone has its target for its value
+
+
+ctypedef struct Output:
+    bint halve
+    double tol
+    Run *open
+    Py_ssize_t n_open
+    Run *done
+    Py_ssize_t n_done
+
+
+def cut_runs(
+    int kind,
+    const double[::1] parameters not None,    # IN  one, or one per row
+    size_t function,                          # IN  address of a user's derivative, or 0
+    size_t user_data,
+    const double[::1] targets not None,       # IN  in score order
+    const double[::1] weights not None,       # IN  or empty: all are 1
+    const uint8_t[::1] ends not None,         # IN  whether a score ends at a row; or empty: at each
+    const double[::1] tail not None,          # IN  slopes of each row at the cut of its run, or empty: find them
+    const double[::1] curve not None,         # IN  how these slopes rise
+    bint location,
+    bint halve,
+    double tol,
+    uint8_t[::1] runs not None,               # IN  Run
+    Py_ssize_t first,                         # IN  the first run to cut
+    Py_ssize_t budget,                        # IN  rows to look at before coming back
+    uint8_t[::1] state not None,              # work: state_size() bytes; zeros before the first run of a round
+    uint8_t[::1] still not None,              # OUT Run: room for four per run
+    uint8_t[::1] done not None,               # OUT Run: the same
+    Py_ssize_t n_open,
+    Py_ssize_t n_done,
+):
+    """Cut runs from the first one on; return (the next one to cut, n_open, n_done) after that."""
+    cdef Rows rows
+    cdef Output out = Output(
+        halve, tol, <Run *>&still[0], n_open, <Run *>&done[0], n_done
+    )
+    cdef const Run *run = <const Run *>&runs[0]
+    cdef Py_ssize_t n_runs = runs.shape[0] // sizeof(Run)
+    cdef Cut *cut = <Cut *>&state[0]
+    rows.model = Model(
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data
+    )
+    rows.y = &targets[0]
+    rows.w = &weights[0] if weights.shape[0] else NULL
+    rows.ends = &ends[0] if ends.shape[0] else NULL
+    rows.tail = &tail[0] if tail.shape[0] else NULL
+    rows.curve = &curve[0] if curve.shape[0] else NULL
+    rows.location = location
+    with nogil:
+        while first < n_runs and budget > 0:
+            if cut.next < run[first].start or cut.next >= run[first].end or cut.all.end == 0:
+                cut[0] = new_cut(run[first].start)
+            budget -= look(&rows, run + first, cut, budget)
+            if cut.next == run[first].end:
+                judge(&rows, run + first, cut, &out)
+                cut.all.end = 0
+                first += 1
+    return first, out.n_open, out.n_done
+
+
+def run_size():
+    """Bytes of a Run."""
+    return sizeof(Run)
+
+
+def state_size():
+    """Bytes that `cut_runs` keeps between calls."""
+    return sizeof(Cut)
+
+
+cdef Py_ssize_t look(const Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) noexcept nogil:
+    """Sum slopes at the cut, of so many rows; return of how many."""
+    cdef double[CHUNK] big
+    cdef double[CHUNK] tail
+    cdef double[CHUNK] curve
+    cdef Slopes slopes = Slopes(&big[0], &tail[0], &curve[0])
+    cdef Py_ssize_t begin = cut.next, i, n
+    cdef const double *w = NULL
+    cdef const uint8_t *ends = NULL
+    if rows.tail != NULL:
+        for i in range(CHUNK):
+            big[i] = 0.0
+    while cut.next < run.end and cut.next - begin < budget:
+        i = cut.next
+        n = min(CHUNK, run.end - i)
+        if rows.w != NULL:
+            w = rows.w + i
+        if rows.ends != NULL:
+            ends = rows.ends + i
+        if rows.tail == NULL:
+            fill_slopes(&rows.model, rows.y, i, n, &run.cut, 0, slopes)
+            see(cut, big, tail, curve, w, ends, n)
+        else:
+            see(cut, big, rows.tail + i, rows.curve + i, w, ends, n)
+    return cut.next - begin
+
+
+cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) noexcept nogil:
+    """Divide the run: rows below the cut, at the cut, above the cut."""
+    cdef Prefix low = cut.first, high = cut.last, none = Prefix(run.start, 0.0, 0.0, 0.0), rest = minus(&cut.all, &high)
+    cdef bint level
+    # a part whose sum may as well be zero stays with those at the cut
+    if not -low.sum > SURE * low.doubt:
+        low = none
+    if not rest.sum > SURE * rest.doubt:
+        high = cut.all
+    if run.untested & LOW_END:                # nothing is below
+        close_at(run, run.start, high.end, run.lo, out)
+        divide(rows, run, run.side, &none, &high, &cut.all, out)
+        return
+    if run.untested & HIGH_END:
+        close_at(run, low.end, run.end, run.hi, out)
+        divide(rows, run, run.side, &low, &cut.all, &cut.all, out)
+        return
+    # whether there may be zeros all around
+    level = high.end > low.end and not high.curve - low.curve > 0.0
+    if not level:
+        settle(rows, run, low.end, high.end, high.doubt - low.doubt, high.curve - low.curve, out)
+        divide(rows, run, run.side, &low, &high, &cut.all, out)
+        return
+    if run.side != GREATEST:
+        divide(rows, run, LEAST, &high, &high, &cut.all, out)
+    if run.side != LEAST:
+        divide(rows, run, GREATEST, &low, &low, &cut.all, out)
+
+
+cdef void divide(
+    const Rows *rows, const Run *run, int64_t side, const Prefix *low, const Prefix *high, const Prefix *all,
+    Output *out
+) noexcept nogil:
+    """Rows of `low` are below the cut, those not in `high` above it."""
+    cdef Prefix rest = minus(all, high)
+    if low.end > run.start:
+        narrow(rows, run, side, run.start, low, True, out)
+    if run.end > high.end:
+        narrow(rows, run, side, high.end, &rest, False, out)
+
+
+cdef inline Prefix minus(const Prefix *whole, const Prefix *part) noexcept nogil:
+    return Prefix(whole.end, whole.sum - part.sum, whole.doubt - part.doubt, whole.curve - part.curve)
+
+
+cdef inline void close_at(const Run *run, int64_t start, int64_t end, double value, Output *out) noexcept nogil:
+    """A block whose value is known."""
+    if end > start:
+        out.done[out.n_done] = Run(start, end, value, value, NAN, NAN, value, 0.0, value, run.side, 0, 0, 0)
+        out.n_done += 1
+
+
+cdef void narrow(
+    const Rows *rows, const Run *run, int64_t side, Py_ssize_t start, const Prefix *part, bint below, Output *out
+) noexcept nogil:
+    """The rows [start, part.end) lie below the cut, or above it."""
+    cdef Run child = run[0]
+    cdef bint whole = part.end - start == run.end - run.start
+    cdef double width = run.hi - run.lo
+    child.side = side
+    child.start = start
+    child.end = part.end
+    if below:
+        child.hi = run.cut
+        child.d_hi = part.sum
+    else:
+        child.lo = run.cut
+        child.d_lo = part.sum
+    if not whole:
+        # what was known of all rows says nothing of these
+        child.d_lo = child.d_lo if not below else NAN
+        child.d_hi = child.d_hi if below else NAN
+        child.step = 0.0
+        child.value = NAN
+    if child.untested & LOW_END:
+        child.untested -= LOW_END
+    elif child.untested & HIGH_END:
+        child.untested -= HIGH_END
+    elif not child.hi - child.lo <= 0.5 * width and 8 * (child.end - child.start) > 7 * (run.end - run.start):
+        child.stalls += 1
+    else:
+        child.stalls = 0
+    if not child.lo <= child.value <= child.hi:
+        child.value = NAN
+    if rows.location and part.end - start == 1:
+        close_at(&child, child.start, child.end, held(rows.y[start], child.lo, child.hi), out)
+    elif is_closed(&child, out):
+        close(&child, out)
+    else:
+        choose_cut(&child, run.cut, part, out)
+        out.open[out.n_open] = child
+        out.n_open += 1
+
+
+cdef inline double held(double value, double lo, double hi) noexcept nogil:
+    return lesser(greater(value, lo), hi)
+
+
+cdef inline bint is_closed(const Run *run, const Output *out) noexcept nogil:
+    if run.untested:
+        return run.lo == run.hi
+    if run.hi - run.lo <= out.tol or run.hi <= nextafter(run.lo, INFINITY):
+        return True
+    return run.value == run.value and run.hi - run.lo <= 6.0 * run.step
+
+
+cdef inline void close(const Run *run, Output *out) noexcept nogil:
+    """A run with narrow bounds is a block."""
+    cdef Run block = run[0]
+    if run.side != EITHER and not run.value == run.value:
+        block.value = run.hi
+    elif not run.value == run.value:
+        block.value = 0.5 * run.lo + 0.5 * run.hi
+        if run.d_lo > 0.0 > run.d_hi:
+            block.value = held(run.lo + (run.hi - run.lo) * (run.d_lo / (run.d_lo - run.d_hi)), run.lo, run.hi)
+    out.done[out.n_done] = block
+    out.n_done += 1
+
+
+cdef void settle(
+    const Rows *rows, const Run *run, Py_ssize_t start, Py_ssize_t end, double doubt, double curve, Output *out
+) noexcept nogil:
+    """The sum of the rows [start, end) is zero at the cut, within rounding."""
+    cdef Run child = run[0]
+    cdef double noise
+    if end == start:
+        return
+    child.start = start
+    child.end = end
+    child.d_lo = NAN
+    child.d_hi = NAN
+    child.stalls = 0
+    noise = SURE * doubt / curve
+    if rows.location and end - start == 1:
+        close_at(run, start, end, held(rows.y[start], run.lo, run.hi), out)
+        return
+    if noise <= 0.5 * ulp_of(run.cut):
+        close_at(run, start, end, run.cut, out)
+        return
+    child.step = 4.0 * (noise + ulp_of(run.cut))
+    if run.value == run.value:                # beside the value it is not better
+        child.step = greater(child.step, 4.0 * run.step)
+        child.value = run.value
+    else:
+        child.value = run.cut
+    if is_closed(&child, out):
+        close(&child, out)
+    else:
+        child.cut = beside(&child)
+        out.open[out.n_open] = child
+        out.n_open += 1
+
+
+cdef inline double ulp_of(double x) noexcept nogil:
+    return nextafter(fabs(x), INFINITY) - fabs(x)
+
+
+cdef inline double beside(Run *run) noexcept nogil:
+    """A cut beside the value, on the side where the bound is farther away."""
+    cdef double up = run.hi - run.value, down = run.value - run.lo
+    cdef double cut = run.value + run.step if up > down else run.value - run.step
+    return cut if run.lo < cut < run.hi else middle(run, False)
+
+
+cdef inline void choose_cut(Run *run, double at, const Prefix *part, const Output *out) noexcept nogil:
+    """The next cut, where the last one, at `at`, gave this sum."""
+    cdef double step, beyond, cut
+    if run.untested:
+        run.cut = run.lo if run.untested & LOW_END else run.hi
+        return
+    if out.halve:
+        run.cut = middle(run, True)
+        return
+    if run.value == run.value:
+        run.cut = beside(run)
+        return
+    if run.stalls < MANY_STALLS and part.curve > 0.0:
+        step = part.sum / part.curve
+        # if this step is to the last one as the next will be to this one (squared: Newton's method), the next will not
+        # go beyond it by more than so much
+        beyond = 0.0
+        if run.step != 0.0:
+            beyond = lesser(0.25, 4.0 * (step / run.step) * (step / run.step)) * fabs(step)
+        beyond = greater(beyond, 2.0 * SURE * part.doubt / part.curve)
+        run.step = step
+        cut = at + step + copysign(beyond, step)
+        cut = cut if run.lo < cut < run.hi else at + step
+        if run.lo < cut < run.hi:
+            run.cut = cut
+            return
+    run.stalls = 0 if run.stalls >= MANY_STALLS else run.stalls
+    run.step = 0.0
+    run.cut = middle(run, False)
+
+
+cdef inline double middle(Run *run, bint halve) noexcept nogil:
+    """Between the bounds: as many values below as above, or every other time, as many floats."""
+    cdef double cut = 0.5 * run.lo + 0.5 * run.hi
+    run.turn += 1
+    if not halve and run.turn & 1 == 0:
+        cut = score_of(rank_of(run.lo) / 2 + rank_of(run.hi) / 2)
+    return cut if run.lo < cut < run.hi else nextafter(run.lo, INFINITY)

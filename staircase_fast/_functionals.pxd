@@ -1,0 +1,303 @@
+# The maths of each loss, once: its value, and its slope l'(z) in a form that can be summed without loss.
+#
+# r = z - y; p is the parameter of the loss.  Formula, targets and values of each stand above it.
+#
+# Far from their minimum, some slopes level off: tanh(40) is 1 in floating point, and 1 - 1 is 0 although tanh(40) -
+# tanh(60) is not.  So a slope is given in two parts: `big`, what it levels off to, and `tail`, the rest, each to full
+# relative precision.  Sums of the one are exact, and sums of the other decide where those cancel.  `curve` is l''(z),
+# or what stands for it where there is none: it only helps to find the root of a sum of slopes quickly.
+#
+# Assumed of the caller: y and p within their domains, z within the values or at their ends; nothing is NaN.
+
+from libc.math cimport exp, expm1, fabs, fmin, log, log1p, pow, sqrt
+
+ctypedef struct Slope:
+    double big
+    double tail
+    double curve
+
+
+# Squared error: r**2.  Any targets, any values.
+
+ctypedef struct SquaredError:
+    double p              # none
+
+cdef inline double squared_error(double z, double y) noexcept nogil:
+    return (z - y) * (z - y)
+
+cdef inline Slope squared_error_slope(double z, double y) noexcept nogil:
+    return Slope(0.0, 2.0 * (z - y), 2.0)
+
+
+# Log loss: -y log z - (1 - y) log(1 - z).  Targets and values in [0, 1]; 0 log 0 = 0.
+
+ctypedef struct LogLoss:
+    double p              # none
+
+cdef inline double log_loss(double z, double y) noexcept nogil:
+    return (-y * log(z) if y > 0.0 else 0.0) + (-(1.0 - y) * log1p(-z) if y < 1.0 else 0.0)
+
+cdef inline Slope log_loss_slope(double z, double y) noexcept nogil:
+    cdef double left = y / z if y > 0.0 else 0.0, right = (1.0 - y) / (1.0 - z) if y < 1.0 else 0.0
+    return Slope(0.0, right - left, (left / z if y > 0.0 else 0.0) + (right / (1.0 - z) if y < 1.0 else 0.0))
+
+
+# Poisson deviance: e z - y log z.  Targets >= 0, values >= 0, exposure e > 0.
+
+ctypedef struct PoissonDeviance:
+    double p              # exposure
+
+cdef inline double poisson_deviance(double e, double z, double y) noexcept nogil:
+    return e * z - (y * log(z) if y > 0.0 else 0.0)
+
+cdef inline Slope poisson_deviance_slope(double e, double z, double y) noexcept nogil:
+    cdef double rate = y / z if y > 0.0 else 0.0
+    return Slope(0.0, e - rate, rate / z if y > 0.0 else 0.0)
+
+
+# Gamma deviance: log z + y / z.  Targets > 0, values > 0.
+
+ctypedef struct GammaDeviance:
+    double p              # none
+
+cdef inline double gamma_deviance(double z, double y) noexcept nogil:
+    return log(z) + y / z
+
+cdef inline Slope gamma_deviance_slope(double z, double y) noexcept nogil:
+    return Slope(0.0, (z - y) / z / z, (2.0 * y - z) / z / z / z)
+
+
+# Tweedie deviance of power p <= 0 or p >= 1: 2 (y**(2-p) / ((1-p)(2-p)) - y z**(1-p) / (1-p) + z**(2-p) / (2-p)), and
+# the limits of that at 1 and 2.  Values >= 0; targets: any for p <= 0, >= 0 for 1 <= p < 2, > 0 from 2 on.
+
+ctypedef struct TweedieDeviance:
+    double p              # power
+
+cdef inline double tweedie_deviance(double p, double z, double y) noexcept nogil:
+    if p == 0.0:
+        return (z - y) * (z - y)
+    if p == 1.0:
+        return 2.0 * ((y * log(y / z) if y > 0.0 else 0.0) - y + z)
+    if p == 2.0:
+        return 2.0 * (log(z / y) + y / z - 1.0)
+    return 2.0 * (
+        (pow(y, 2.0 - p) if y > 0.0 else 0.0) / ((1.0 - p) * (2.0 - p))
+        - (y * pow(z, 1.0 - p) if y != 0.0 else 0.0) / (1.0 - p) + pow(z, 2.0 - p) / (2.0 - p)
+    )
+
+cdef inline Slope tweedie_deviance_slope(double p, double z, double y) noexcept nogil:
+    cdef double factor = 2.0 * pow(z, -p)
+    return Slope(0.0, (z - y) * factor if z != y else 0.0, factor)
+
+
+# Logistic loss: log(1 + exp(z + o)) - y (z + o).  Targets in [0, 1], values are log-odds, any offset o.
+
+ctypedef struct Logistic:
+    double p              # offset
+
+cdef inline double logistic(double o, double z, double y) noexcept nogil:
+    cdef double x = z + o
+    if x > 0.0:
+        return ((1.0 - y) * x if y < 1.0 else 0.0) + log1p(exp(-x))
+    return (-y * x if y > 0.0 else 0.0) + log1p(exp(x))
+
+cdef inline Slope logistic_slope(double o, double z, double y) noexcept nogil:
+    cdef double x = z + o, e = exp(-fabs(x)), tail = e / (1.0 + e)
+    if x > 0.0:
+        return Slope(1.0 - y, -tail, tail / (1.0 + e))
+    return Slope(-y, tail, tail / (1.0 + e))
+
+
+# Linex: exp(a r) - a r - 1.  Any targets, any values, shape a != 0.
+
+ctypedef struct Linex:
+    double p              # shape
+
+cdef inline double linex(double a, double z, double y) noexcept nogil:
+    return expm1(a * (z - y)) - a * (z - y)
+
+cdef inline Slope linex_slope(double a, double z, double y) noexcept nogil:
+    cdef double e = expm1(a * (z - y))
+    return Slope(0.0, a * e, a * a * (1.0 + e))
+
+
+# Expectile of level t in (0, 1): |t - [r > 0]| r**2.  Any targets, any values.
+
+ctypedef struct Expectile:
+    double p              # level
+
+cdef inline double expectile(double t, double z, double y) noexcept nogil:
+    return (1.0 - t if z > y else t) * (z - y) * (z - y)
+
+cdef inline Slope expectile_slope(double t, double z, double y) noexcept nogil:
+    cdef double factor = 2.0 * (1.0 - t if z > y else t)
+    return Slope(0.0, factor * (z - y), factor)
+
+
+# Quantile of level t in (0, 1): (1 - t) r for r > 0, -t r else.  Any targets, any values.  At r = 0 the slope jumps: it
+# is the one to the right of there; the one to the left is that of the next value below.
+
+ctypedef struct Quantile:
+    double p              # level
+
+cdef inline double quantile(double t, double z, double y) noexcept nogil:
+    return (1.0 - t) * (z - y) if z > y else t * (y - z)
+
+cdef inline Slope quantile_slope(double t, double z, double y) noexcept nogil:
+    return Slope(1.0 - t if z >= y else -t, 0.0, 0.0)
+
+
+# Huber loss: r**2 / 2 for |r| <= d, d (|r| - d / 2) else.  Any targets, any values, d > 0.
+
+ctypedef struct Huber:
+    double p              # delta
+
+cdef inline double huber(double d, double z, double y) noexcept nogil:
+    cdef double size = fabs(z - y)
+    return 0.5 * size * size if size <= d else d * (size - 0.5 * d)
+
+cdef inline Slope huber_slope(double d, double z, double y) noexcept nogil:
+    cdef double r = z - y
+    if r >= d:
+        return Slope(d, 0.0, 0.0)
+    if r <= -d:
+        return Slope(-d, 0.0, 0.0)
+    return Slope(0.0, r, 1.0)
+
+
+# Pseudo-Huber loss: d**2 (sqrt(1 + (r/d)**2) - 1).  Any targets, any values, d > 0.
+
+ctypedef struct PseudoHuber:
+    double p              # delta
+
+cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
+    cdef double q = fabs(z - y) / d
+    return d * d * (q * (q / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else q)
+
+cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
+    cdef double q = (z - y) / d, size = fmin(fabs(q), 1e150), root = sqrt(1.0 + size * size)
+    cdef double curve = 1.0 / (root * root * root)
+    if size < 1.0:
+        return Slope(0.0, d * (q / root), curve)
+    return Slope(d if q > 0.0 else -d, (-d if q > 0.0 else d) / (root * (root + size)), curve)
+
+
+# Log-cosh: s**2 log cosh(r/s).  Any targets, any values, scale s > 0.
+
+ctypedef struct LogCosh:
+    double p              # scale
+
+cdef inline double log_cosh(double s, double z, double y) noexcept nogil:
+    cdef double q = fabs(z - y) / s
+    if q < 1.0:                                # log cosh q = log(1 + 2 sinh(q/2)**2), and cosh q - 1 would cancel
+        return s * s * log1p(expm1(q) * expm1(q) / (2.0 * exp(q)))
+    return s * s * (q + log1p(exp(-2.0 * q)) - 0.6931471805599453)
+
+cdef inline Slope log_cosh_slope(double s, double z, double y) noexcept nogil:
+    cdef double q = (z - y) / s, size = fabs(q), x = q * q, e = exp(-2.0 * size), rest = 2.0 * e / (1.0 + e)
+    # the continued fraction of tanh, cut off where the rest is below rounding; both ways are taken, and one kept,
+    # because which it is cannot be predicted
+    cdef double near = q * (2027025.0 + x * (270270.0 + x * (6930.0 + x * 36.0))) / (
+        2027025.0 + x * (945945.0 + x * (51975.0 + x * (630.0 + x)))
+    )
+    cdef bint small = size < 0.6
+    return Slope(
+        0.0 if small else (s if q > 0.0 else -s),
+        s * near if small else (-s * rest if q > 0.0 else s * rest),
+        rest * (2.0 - rest),
+    )
+
+
+# Power: |r|**p / p, p > 1.  Any targets, any values.
+
+ctypedef struct Power:
+    double p              # exponent
+
+cdef inline double power(double p, double z, double y) noexcept nogil:
+    return pow(fabs(z - y), p) / p
+
+cdef inline Slope power_slope(double p, double z, double y) noexcept nogil:
+    cdef double r = z - y, size = fabs(r), slope
+    if p == 1.5:
+        slope = sqrt(size)
+    elif p == 2.0:
+        slope = size
+    else:
+        slope = pow(size, p - 1.0)
+    return Slope(0.0, slope if r > 0.0 else -slope, (p - 1.0) * slope / size if size > 0.0 else 0.0)
+
+
+# Which loss: a type, so that loops are compiled for each.
+
+ctypedef fused functional:
+    SquaredError
+    LogLoss
+    PoissonDeviance
+    GammaDeviance
+    TweedieDeviance
+    Logistic
+    Linex
+    Expectile
+    Quantile
+    Huber
+    PseudoHuber
+    LogCosh
+    Power
+
+
+cdef inline double value_of(functional f, double z, double y) noexcept nogil:
+    if functional is SquaredError:
+        return squared_error(z, y)
+    elif functional is LogLoss:
+        return log_loss(z, y)
+    elif functional is PoissonDeviance:
+        return poisson_deviance(f.p, z, y)
+    elif functional is GammaDeviance:
+        return gamma_deviance(z, y)
+    elif functional is TweedieDeviance:
+        return tweedie_deviance(f.p, z, y)
+    elif functional is Logistic:
+        return logistic(f.p, z, y)
+    elif functional is Linex:
+        return linex(f.p, z, y)
+    elif functional is Expectile:
+        return expectile(f.p, z, y)
+    elif functional is Quantile:
+        return quantile(f.p, z, y)
+    elif functional is Huber:
+        return huber(f.p, z, y)
+    elif functional is PseudoHuber:
+        return pseudo_huber(f.p, z, y)
+    elif functional is LogCosh:
+        return log_cosh(f.p, z, y)
+    else:
+        return power(f.p, z, y)
+
+
+cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
+    if functional is SquaredError:
+        return squared_error_slope(z, y)
+    elif functional is LogLoss:
+        return log_loss_slope(z, y)
+    elif functional is PoissonDeviance:
+        return poisson_deviance_slope(f.p, z, y)
+    elif functional is GammaDeviance:
+        return gamma_deviance_slope(z, y)
+    elif functional is TweedieDeviance:
+        return tweedie_deviance_slope(f.p, z, y)
+    elif functional is Logistic:
+        return logistic_slope(f.p, z, y)
+    elif functional is Linex:
+        return linex_slope(f.p, z, y)
+    elif functional is Expectile:
+        return expectile_slope(f.p, z, y)
+    elif functional is Quantile:
+        return quantile_slope(f.p, z, y)
+    elif functional is Huber:
+        return huber_slope(f.p, z, y)
+    elif functional is PseudoHuber:
+        return pseudo_huber_slope(f.p, z, y)
+    elif functional is LogCosh:
+        return log_cosh_slope(f.p, z, y)
+    else:
+        return power_slope(f.p, z, y)

@@ -1,0 +1,149 @@
+# Slopes of a loss, for many samples at once.
+#
+# A loop is compiled for each loss; which one is chosen here, so that callers need not be.  A user's compiled function
+# is one more loop.
+
+from staircase_fast._functionals cimport (
+    Expectile, GammaDeviance, Huber, Linex, Logistic, LogCosh, LogLoss, PoissonDeviance, Power, PseudoHuber, Quantile,
+    Slope, SquaredError, TweedieDeviance, functional, slope_of, value_of,
+)
+
+ctypedef double (*plain_function)(double z, double y) noexcept nogil
+ctypedef double (*data_function)(double z, double y, void *user_data) noexcept nogil
+
+# One number per loss; losses.py has the same.
+cpdef enum Kind:
+    SQUARED_ERROR
+    LOG_LOSS
+    POISSON_DEVIANCE
+    GAMMA_DEVIANCE
+    TWEEDIE_DEVIANCE
+    LOGISTIC
+    LINEX
+    EXPECTILE
+    QUANTILE
+    HUBER
+    PSEUDO_HUBER
+    LOG_COSH
+    POWER
+    PLAIN_FUNCTION        # a user's derivative(z, y)
+    DATA_FUNCTION         # a user's derivative(z, y, user_data)
+
+ctypedef struct Model:
+    int kind
+    const double *p           # the parameter of each sample ..
+    Py_ssize_t p_step         # .. or 0: one of all
+    void *function            # a user's
+    void *user_data
+
+ctypedef struct Slopes:       # arrays, an entry per sample
+    double *big
+    double *tail
+    double *curve
+
+
+cdef inline void fill_slopes(
+    const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, const double *z, Py_ssize_t z_step, Slopes out
+) noexcept nogil:
+    """Slopes at z[0], z[z_step], .. of the samples first, first + 1, .."""
+    if model.kind == SQUARED_ERROR:
+        fill(SquaredError(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == LOG_LOSS:
+        fill(LogLoss(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == POISSON_DEVIANCE:
+        fill(PoissonDeviance(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == GAMMA_DEVIANCE:
+        fill(GammaDeviance(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == TWEEDIE_DEVIANCE:
+        fill(TweedieDeviance(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == LOGISTIC:
+        fill(Logistic(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == LINEX:
+        fill(Linex(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == EXPECTILE:
+        fill(Expectile(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == QUANTILE:
+        fill(Quantile(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == HUBER:
+        fill(Huber(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == PSEUDO_HUBER:
+        fill(PseudoHuber(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == LOG_COSH:
+        fill(LogCosh(0.0), model, y, first, n, z, z_step, out)
+    elif model.kind == POWER:
+        fill(Power(0.0), model, y, first, n, z, z_step, out)
+    else:
+        call(model, y, first, n, z, z_step, out)
+
+
+cdef inline void fill(
+    functional f, const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, const double *z,
+    Py_ssize_t z_step, Slopes out
+) noexcept nogil:
+    cdef Slope slope
+    cdef Py_ssize_t i
+    f.p = model.p[0]
+    for i in range(n):
+        if model.p_step:
+            f.p = model.p[first + i]
+        slope = slope_of(f, z[i * z_step], y[first + i])
+        out.big[i] = slope.big
+        out.tail[i] = slope.tail
+        out.curve[i] = slope.curve
+
+
+cdef inline void call(
+    const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, const double *z, Py_ssize_t z_step, Slopes out
+) noexcept nogil:
+    """A user's derivative; what it gives is one part, and how it curves is not known."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if model.kind == PLAIN_FUNCTION:
+            out.tail[i] = (<plain_function>model.function)(z[i * z_step], y[first + i])
+        else:
+            out.tail[i] = (<data_function>model.function)(z[i * z_step], y[first + i], model.user_data)
+        out.big[i] = 0.0
+        out.curve[i] = 0.0
+
+
+cdef inline void fill_values(
+    const Model *model, const double *y, Py_ssize_t n, const double *z, double *out
+) noexcept nogil:
+    """Values of the loss."""
+    if model.kind == SQUARED_ERROR:
+        values(SquaredError(0.0), model, y, n, z, out)
+    elif model.kind == LOG_LOSS:
+        values(LogLoss(0.0), model, y, n, z, out)
+    elif model.kind == POISSON_DEVIANCE:
+        values(PoissonDeviance(0.0), model, y, n, z, out)
+    elif model.kind == GAMMA_DEVIANCE:
+        values(GammaDeviance(0.0), model, y, n, z, out)
+    elif model.kind == TWEEDIE_DEVIANCE:
+        values(TweedieDeviance(0.0), model, y, n, z, out)
+    elif model.kind == LOGISTIC:
+        values(Logistic(0.0), model, y, n, z, out)
+    elif model.kind == LINEX:
+        values(Linex(0.0), model, y, n, z, out)
+    elif model.kind == EXPECTILE:
+        values(Expectile(0.0), model, y, n, z, out)
+    elif model.kind == QUANTILE:
+        values(Quantile(0.0), model, y, n, z, out)
+    elif model.kind == HUBER:
+        values(Huber(0.0), model, y, n, z, out)
+    elif model.kind == PSEUDO_HUBER:
+        values(PseudoHuber(0.0), model, y, n, z, out)
+    elif model.kind == LOG_COSH:
+        values(LogCosh(0.0), model, y, n, z, out)
+    else:
+        values(Power(0.0), model, y, n, z, out)
+
+
+cdef inline void values(
+    functional f, const Model *model, const double *y, Py_ssize_t n, const double *z, double *out
+) noexcept nogil:
+    cdef Py_ssize_t i
+    f.p = model.p[0]
+    for i in range(n):
+        if model.p_step:
+            f.p = model.p[i]
+        out[i] = value_of(f, z[i], y[i])

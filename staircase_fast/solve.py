@@ -1,0 +1,202 @@
+"""The fit of rows in score order under losses whose best value is not the mean of targets."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import _losses, order, ordered, rounds
+from staircase_fast._validation import Column, Rows, Steps
+from staircase_fast.exact import extent_of, scale_of
+from staircase_fast.losses import Linex, Logistic, Loss, PoissonDeviance, Quantile
+
+if TYPE_CHECKING:
+    from staircase_fast.staircase import Staircase
+
+_WIDE = 600.0  # exp of more, or sums of that, may overflow
+_LOG_ODDS = 1500.0  # those of sums of weights and targets above 0 are less
+
+
+class Limits(NamedTuple):
+    """When to stop: at bounds this narrow, after so many rounds, or at this time."""
+
+    tol: float = 0.0
+    rounds: float = math.inf
+    deadline: float = math.inf
+
+
+class Blocks(NamedTuple):
+    """Values that never decrease, of rows side by side, and proven bounds of each."""
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+class Samples(NamedTuple):
+    """Rows in score order with float64 targets and the parameters of their losses."""
+
+    scores: Column
+    targets: NDArray[np.float64]
+    weights: NDArray[np.float64]  # or none: all are 1
+    parameters: NDArray[np.float64]  # one, or one per row
+    ends: NDArray[np.uint8]  # whether a score ends at a row; or none: at each
+
+
+def samples_of(rows: Rows, loss: Loss) -> Samples:
+    """The rows in score order."""
+    x, y, w, p = rows.scores, rows.targets.astype(np.float64, copy=False), rows.weights, loss.parameters
+    if len(p) > 1 and rows.order.sign <= 0:
+        places = order.in_score_order(rows._replace(targets=np.arange(len(x))))
+        x, w, place = places.scores, places.weights, places.targets
+        y, p = y[place], p[place]
+    elif rows.order.sign <= 0:
+        x, y, w = order.in_score_order(rows._replace(targets=y))[:3]
+    ends = np.ones(len(x), dtype=np.uint8)
+    np.not_equal(x[1:], x[:-1], out=ends[:-1].view(np.bool_))
+    return Samples(x, y, w, p, ends[:0] if ends.all() else ends)
+
+
+def fit_samples(
+    samples: Samples,
+    loss: Loss,
+    *,
+    decreasing: bool,
+    bounds: tuple[float, float],
+    limits: Limits,
+) -> Steps:
+    """The staircase of samples."""
+    if decreasing:
+        samples = _reversed(samples)
+    blocks = _solve(samples, loss, limits)
+    n = len(samples.targets)
+    if loss.is_location and limits == Limits():
+        # a value that is off by some rounding must not leave its targets; of one target, it is that
+        low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
+        values = np.clip(blocks.values, low, high)
+        blocks = Blocks(
+            blocks.starts, values, np.minimum(np.maximum(blocks.lower, low), values),
+            np.maximum(np.minimum(blocks.upper, high), values),
+        )  # fmt: skip
+    blocks = Blocks(blocks.starts, *(np.clip(column, *bounds) + 0.0 for column in blocks[1:]))
+    blocks = _distinct(blocks)
+    starts, stops = blocks.starts, np.append(blocks.starts[1:], n)
+    counts = stops - starts
+    weights = np.add.reduceat(samples.weights, starts) if len(samples.weights) else counts.astype(np.float64)
+    left, right = (samples.scores[index].astype(np.float64) for index in (starts, stops - 1))
+    steps = Steps(left, right, blocks.values, weights, counts, blocks.lower, blocks.upper)
+    return ordered.turned(steps) if decreasing else steps
+
+
+def _reversed(samples: Samples) -> Samples:
+    """The rows in the opposite order."""
+    x, y, w, p = (np.ascontiguousarray(column[::-1]) for column in samples[:4])
+    ends = samples.ends
+    if len(ends):
+        ends = np.append(ends[:-1][::-1], np.uint8(1))  # a score ends where the next one begins
+    return Samples(x, y, w, p, ends)
+
+
+def _distinct(blocks: Blocks) -> Blocks:
+    """Neighbours of one value are one block."""
+    first = np.flatnonzero(np.append(True, blocks.values[1:] != blocks.values[:-1]))
+    if len(first) == len(blocks.values):
+        return blocks
+    lower, upper = np.minimum.reduceat(blocks.lower, first), np.maximum.reduceat(blocks.upper, first)
+    return Blocks(blocks.starts[first], blocks.values[first], lower, upper)
+
+
+def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
+    if isinstance(loss, PoissonDeviance):
+        return _by_mean(samples, samples.targets / samples.parameters, samples.parameters)
+    if isinstance(loss, Linex) and len(samples.parameters) == 1:
+        shape, (low, high) = samples.parameters[0], (samples.targets.min(), samples.targets.max())
+        if abs(shape) * (high - low) < _WIDE:
+            return _by_exponentials(samples, float(shape), low * 0.5 + high * 0.5)
+    if isinstance(loss, Logistic):
+        return _log_odds(samples, loss, limits)
+    return _by_rounds(samples, loss, limits)
+
+
+def _by_mean(samples: Samples, targets: NDArray[np.float64], factors: NDArray[np.float64]) -> Blocks:
+    """The mean of such targets, with weights times such factors."""
+    weights = samples.weights * factors if len(samples.weights) else np.broadcast_to(factors, targets.shape).copy()
+    scale = scale_of(extent_of(targets, 1), extent_of(weights, 1), len(targets))
+    values = np.empty(len(targets))
+    # a score that ends and one that begins are one less than scores that are equal
+    scores = np.cumsum(np.append(0, samples.ends[:-1])).astype(np.float64) if len(samples.ends) else ordered.NO_SCORES
+    starts, _ = ordered.merge(scores, targets, weights, scale, values, decreasing=False, bounds=ordered.UNBOUNDED)
+    found = values[: len(starts) - 1].copy()
+    return Blocks(starts[:-1].astype(np.int64), found, found, found)
+
+
+def _by_exponentials(samples: Samples, shape: float, centre: float) -> Blocks:
+    """Linex: exp(-shape*z) is the mean of exp(-shape*y), and -exp(-shape*z)/shape rises with z."""
+    sign = math.copysign(1.0, shape)
+    powers = -sign * np.expm1(-shape * (samples.targets - centre))
+    starts, values, _, _ = _by_mean(samples, powers, np.ones(1))
+    values = np.maximum.accumulate(centre - np.log1p(-sign * values) / shape)
+    return Blocks(starts, values, values, values)
+
+
+def _log_odds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
+    """Logistic: infinite as long as all targets are 0, and from where all are 1; between that, rounds."""
+    y, n = samples.targets, len(samples.targets)
+    ends = np.flatnonzero(samples.ends) + 1 if len(samples.ends) else np.arange(1, n + 1)
+    borders = np.append(0, ends)
+    some, not_all = np.flatnonzero(y > 0), np.flatnonzero(y < 1)
+    low = borders[np.searchsorted(borders, some[0] if len(some) else n, side="right") - 1]
+    high = borders[np.searchsorted(borders, not_all[-1] if len(not_all) else -1, side="right")] if len(not_all) else 0
+    parts = []
+    if low > 0:
+        parts.append(Blocks(np.array([0]), *(np.array([-np.inf]) for _ in range(3))))
+    if low < high:
+        inner = Samples._make(column[low:high] if len(column) > 1 else column for column in samples)
+        lo, hi = (-float(end) for end in (inner.parameters.max(), inner.parameters.min()))
+        first = rounds.first_run(high - low, lo - _LOG_ODDS, hi + _LOG_ODDS, 0.5 * lo + 0.5 * hi)
+        found = _rounds_of(inner, loss, first, limits)
+        parts.append(found._replace(starts=found.starts + low))
+    if high < n:
+        parts.append(Blocks(np.array([high]), *(np.array([np.inf]) for _ in range(3))))
+    return Blocks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
+    y = samples.targets
+    low, high = float(y.min()), float(y.max())
+    first = rounds.first_run(
+        len(y), math.nextafter(low, -math.inf), math.nextafter(high, math.inf), low + float(np.mean(y - low))
+    )
+    if isinstance(loss, Quantile):
+        sides = {"lower": [rounds.LEAST], "upper": [rounds.GREATEST], "middle": [rounds.LEAST, rounds.GREATEST]}
+        first = np.repeat(first, len(sides[loss.side]))
+        first["side"] = sides[loss.side]
+    return _rounds_of(samples, loss, first, limits)
+
+
+def _rounds_of(samples: Samples, loss: Loss, first: NDArray[np.void], limits: Limits) -> Blocks:
+    """Cut runs until they are blocks, or a limit is reached."""
+    problem = rounds.Problem(loss.kind, samples.parameters, 0, 0, samples.targets, samples.weights, samples.ends)
+    runs = rounds.Rounds(problem, first, location=loss.is_location)
+    while len(runs.open) and runs.n_rounds < limits.rounds:
+        if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
+            break
+    return Blocks(*runs.blocks())
+
+
+def total_loss(samples: Samples, loss: Loss, stairs: Staircase) -> float:
+    """What a staircase costs."""
+    values = stairs.predict(samples.scores)
+    costs = np.empty(len(values))
+    _losses.values(loss.kind, samples.parameters, values, samples.targets, costs)
+    return math.fsum(costs * samples.weights if len(samples.weights) else costs)
+
+
+def deadline_after(seconds: float) -> float:
+    """The time, as the clock tells it, after so many seconds."""
+    return time.monotonic() + seconds
