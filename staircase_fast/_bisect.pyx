@@ -62,6 +62,7 @@ ctypedef struct Rows:
     const double *tail        # slopes that someone else found, or NULL
     const double *curve
     bint location             # one row alone has its target for its value
+    Py_ssize_t bad            # a row whose slope is no slope, or -1
 
 
 ctypedef struct Output:
@@ -95,7 +96,10 @@ def cut_runs(
     Py_ssize_t n_open,
     Py_ssize_t n_done,
 ):
-    """Cut runs from the first one on; return (the next one to cut, n_open, n_done) after that."""
+    """Cut runs from the first one on; return (the next one to cut, n_open, n_done) after that.
+
+    The fourth entry is a row where a user's derivative is NaN or decreases, or -1.
+    """
     cdef Rows rows
     cdef Output out = Output(
         halve, tol, <Run *>&still[0], n_open, <Run *>&done[0], n_done
@@ -112,16 +116,17 @@ def cut_runs(
     rows.tail = &tail[0] if tail.shape[0] else NULL
     rows.curve = &curve[0] if curve.shape[0] else NULL
     rows.location = location
+    rows.bad = -1
     with nogil:
-        while first < n_runs and budget > 0:
+        while first < n_runs and budget > 0 and rows.bad < 0:
             if cut.next < run[first].start or cut.next >= run[first].end or cut.all.end == 0:
                 cut[0] = new_cut(run[first].start)
             budget -= look(&rows, run + first, cut, budget)
-            if cut.next == run[first].end:
+            if cut.next == run[first].end and rows.bad < 0:
                 judge(&rows, run + first, cut, &out)
                 cut.all.end = 0
                 first += 1
-    return first, out.n_open, out.n_done
+    return first, out.n_open, out.n_done, rows.bad
 
 
 def run_size():
@@ -134,7 +139,7 @@ def state_size():
     return sizeof(Cut)
 
 
-cdef Py_ssize_t look(const Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) noexcept nogil:
+cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) noexcept nogil:
     """Sum slopes at the cut, of so many rows; return of how many."""
     cdef double[CHUNK] big
     cdef double[CHUNK] tail
@@ -154,7 +159,9 @@ cdef Py_ssize_t look(const Rows *rows, const Run *run, Cut *cut, Py_ssize_t budg
         if rows.ends != NULL:
             ends = rows.ends + i
         if rows.tail == NULL:
-            fill_slopes(&rows.model, rows.y, i, n, &run.cut, 0, slopes)
+            rows.bad = fill_slopes(&rows.model, rows.y, i, n, &run.cut, 0, slopes)
+            if rows.bad >= 0:
+                break
             see(cut, big, tail, curve, w, ends, n)
         else:
             see(cut, big, rows.tail + i, rows.curve + i, w, ends, n)
@@ -178,8 +185,8 @@ cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) n
         close_at(run, low.end, run.end, run.hi, out)
         divide(rows, run, run.side, &low, &cut.all, &cut.all, out)
         return
-    # whether there may be zeros all around
-    level = high.end > low.end and not high.curve - low.curve > 0.0
+    # whether there may be zeros all around: a step aside would not change the sum by a number
+    level = high.end > low.end and not (high.curve - low.curve) * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
     if not level:
         settle(rows, run, low.end, high.end, high.doubt - low.doubt, high.curve - low.curve, out)
         divide(rows, run, run.side, &low, &high, &cut.all, out)

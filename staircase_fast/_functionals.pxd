@@ -144,7 +144,7 @@ cdef inline double quantile(double t, double z, double y) noexcept nogil:
     return (1.0 - t) * (z - y) if z > y else t * (y - z)
 
 cdef inline Slope quantile_slope(double t, double z, double y) noexcept nogil:
-    return Slope(1.0 - t if z >= y else -t, 0.0, 0.0)
+    return Slope(1.0 if z >= y else 0.0, -t, 0.0)      # in exact sums, 1 - t would not be 1 - t
 
 
 # Huber loss: r**2 / 2 for |r| <= d, d (|r| - d / 2) else.  Any targets, any values, d > 0.

@@ -31,7 +31,10 @@ def slopes(
     double[::1] tail not None,                # OUT
     double[::1] curve not None,               # OUT
 ):
+    """Return the first entry where a user's derivative is NaN or decreases, or -1."""
     cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data)
+    cdef Py_ssize_t bad = -1
     with nogil:
         if z.shape[0]:
-            fill_slopes(&model, &y[0], 0, z.shape[0], &z[0], 1, Slopes(&big[0], &tail[0], &curve[0]))
+            bad = fill_slopes(&model, &y[0], 0, z.shape[0], &z[0], 1, Slopes(&big[0], &tail[0], &curve[0]))
+    return bad

@@ -49,8 +49,11 @@ def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | No
     return x, y, weight_column("sample_weight", sample_weight, "scores", x)
 
 
-def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
-    """Judge the entries of such columns."""
+_FIT_NAMES = ("targets", "sample_weight")
+
+
+def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int, names: tuple[str, str] = _FIT_NAMES) -> Rows:
+    """Judge the entries of such columns; `names` are what the caller calls targets and weights."""
     order = order_of(x, n_threads)
     not_nan("scores", x, order.first_nan)
     if order.sign and not order.tied:
@@ -58,17 +61,19 @@ def rows(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> Rows:
     else:
         w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
         buckets, y_extent = None, extent_of(y, n_threads)
-    present = judge_weights("sample_weight", w, w_extent)
-    judge_targets("targets", y, y_extent, loss)
+    present = judge_weights(names[1], w, w_extent)
+    judge_targets(names[0], y, y_extent, loss)
     if present is not None:
         x, y, w, buckets = x[present], y[present], w[present], None
     return Rows(x, y, w, y_extent, w_extent, order, buckets)
 
 
-def rows_of_losses(x: Column, y: Column, w: Column, loss: Loss) -> tuple[Rows, Loss]:
+def rows_of_losses(
+    x: Column, y: Column, w: Column, loss: Loss, names: tuple[str, str] = _FIT_NAMES
+) -> tuple[Rows, Loss]:
     """The same, and the loss, whose parameters may be of single rows: those of weight 0 are absent."""
-    found = rows(x, y, w, loss, 1)
-    if len(loss.parameters) > 1 and len(found.scores) < len(x):
+    found = rows(x, y, w, loss, 1, names)
+    if loss.per_sample and len(found.scores) < len(x):
         loss = loss.of_rows(w > 0)
     return found, loss
 
@@ -184,9 +189,106 @@ def linex_shape(given: ArrayLike) -> float | NDArray[np.float64]:
 
 def parameter_length(loss: Loss, n: int) -> None:
     """Refuse parameters that are neither one nor one per row."""
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg) and len(arg) != n:
+            raise ValueError(
+                f"`args` of the loss must have one entry per row; entry {place} has {len(arg)} for {n} rows."
+            )
     length = len(loss.parameters)
     if length not in (1, n) or (length == 1 != n and np.ndim(getattr(loss, loss.parameter, 0.0))):
         raise ValueError(f"`{loss.parameter}` of the loss must have one entry per row; got {length} for {n} rows.")
+
+
+def usable_products(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+    """Refuse rates and weights, which were computed from what was given, that left the range of floats."""
+    bad = ~np.isfinite(rates) | ~np.isfinite(weights) | (weights == 0)
+    if bad.any():
+        raise ValueError("targets over exposures, and weights times exposures, must be numbers that float64 holds.")
+
+
+def function(name: str, given: object) -> Any:
+    """Something that can be called."""
+    if not callable(given):
+        raise TypeError(f"`{name}` must be a function; got {given!r}.")
+    return given
+
+
+def custom_parts(derivative: object, args: object, domain: object) -> tuple[Any, tuple[Any, ...], tuple[float, float]]:
+    """The parts of a Custom loss."""
+    is_compiled = (
+        hasattr(derivative, "address") or type(derivative).__name__ == "PyCapsule" or hasattr(derivative, "user_data")
+    )
+    if not is_compiled:
+        function("derivative", derivative)
+    if not isinstance(args, tuple):
+        raise TypeError(f"`args` must be a tuple; got {args!r}.")
+    for place, arg in enumerate(args):
+        if np.ndim(arg) > 1:
+            raise ValueError(
+                f"`args` must be numbers or have one entry per sample; entry {place} has {np.ndim(arg)} dimensions."
+            )
+    try:
+        low, high = (float(end) for end in domain)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise TypeError(f"`domain` must be a pair (low, high) of numbers; got {domain!r}.") from None
+    if not low < high:
+        raise ValueError(f"`domain` must be a pair with low < high; got {domain!r}.")
+    return derivative, tuple(arg if np.ndim(arg) == 0 else np.asarray(arg) for arg in args), (low, high)
+
+
+def unknown_derivative(given: object) -> NoReturn:
+    """Refuse a compiled function of an unknown kind."""
+    raise TypeError(f"`derivative` must be a function or the address of one; got {given!r}.")
+
+
+def unknown_signature(given: str, known: Iterable[str]) -> NoReturn:
+    """Refuse a compiled function of other arguments."""
+    raise ValueError(f"`derivative` must be of the type {' or '.join(known)}; got {given}.")
+
+
+def slopes_given(
+    given: Any, z: NDArray[np.float64], rows: NDArray[np.intp] | None, numbers: NDArray[np.intp] | None
+) -> NDArray[np.float64]:
+    """What a user's derivative returned for values z of samples at these places."""
+    slopes = np.asarray(given)
+    if slopes.shape != z.shape or slopes.dtype.kind not in "fiub":
+        raise ValueError(
+            f"`derivative` must return one real number per sample, shape {z.shape}; "
+            f"got {slopes.dtype} of shape {slopes.shape}."
+        )
+    slopes = slopes.astype(np.float64, copy=False)
+    bad = np.isnan(slopes)
+    if bad.any():
+        place = int(np.argmax(bad))
+        bad_slope(slopes[place], z[place], place if rows is None else int(rows[place]), numbers)
+    return slopes
+
+
+def bad_slope(slope: float, z: float, row: int, numbers: NDArray[np.intp] | None) -> NoReturn:
+    """Refuse a derivative that is NaN, or decreases near z."""
+    sample = row if numbers is None else int(numbers[row])
+    if math.isnan(slope):
+        raise ValueError(f"`derivative` must not be NaN; got {slope} for sample {sample} at z = {float(z)!r}.")
+    raise ValueError(
+        f"`derivative` must not decrease as z increases; it does for sample {sample} near z = {float(z)!r}."
+    )
+
+
+def merged_block(given: object, low: float, high: float) -> tuple[float, Any]:
+    """What a user's rule returned for a block: a value between these, and anything."""
+    value: float
+    auxiliary: Any
+    try:
+        value, auxiliary = given  # type: ignore[misc]
+        value = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"`merge` and `initial` must return a pair (y, lam); got {given!r}.") from None
+    if not math.isfinite(value):
+        raise ValueError(f"`merge` and `initial` must return finite values; got {value}.")
+    slack = 1e-9 * max(abs(low), abs(high)) if math.isfinite(low) else 0.0
+    if not low - slack <= value <= high + slack:
+        raise ValueError(f"`merge` must return a value between those of its blocks, {low} and {high}; got {value}.")
+    return min(max(value, low), high), auxiliary
 
 
 def pair_of_reals(z: ArrayLike, y: ArrayLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

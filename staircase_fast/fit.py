@@ -117,12 +117,17 @@ def fit(
 
 
 def _by_loss(
-    columns: _validation.Columns, loss: Loss, rising: bool | None, bounds: object, patience: solve.Limits
+    columns: _validation.Columns,
+    loss: Loss,
+    rising: bool | None,
+    bounds: object,
+    patience: solve.Limits,
+    names: tuple[str, str] = ("targets", "sample_weight"),
 ) -> Staircase:
     """The staircase under a loss that is not least at the mean."""
     limits = _validation.bounds(bounds)
-    rows, kept = _validation.rows_of_losses(*columns, loss)
-    samples = solve.samples_of(rows, kept)
+    rows, kept = _validation.rows_of_losses(*columns, loss, names)
+    samples, kept = solve.samples_of(rows, kept)
     found = []
     for sign in (rising,) if rising is not None else (True, False):
         steps = solve.fit_samples(samples, kept, decreasing=not sign, bounds=limits, limits=patience)
@@ -199,6 +204,13 @@ def isotonic_regression(
     targets = _validation.target_column("y", y)
     w = _validation.weight_column("weights", weights, "y", targets)
     n = len(targets)
+    _validation.parameter_length(the_loss, n)
+    if not the_loss.is_mean:
+        places = np.arange(n, dtype=np.float64)
+        stairs = _by_loss((places, targets, w), the_loss, rising, None, solve.Limits(), ("y", "weights"))
+        starts = np.append(stairs.left.astype(np.intp), n)
+        starts[0] = 0
+        return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
     workers = settings.num_threads(n_threads, n)
     if n <= ordered.FEW_ROWS:
         result = ordered.regress_few(targets, w, the_loss, decreasing=not rising)

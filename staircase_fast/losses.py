@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _losses, _validation
+from staircase_fast import _losses, _validation, callback
 
 __all__ = [
+    "Custom",
     "Expectile",
     "GammaDeviance",
     "Huber",
@@ -25,6 +26,7 @@ __all__ = [
     "Quantile",
     "SquaredError",
     "TweedieDeviance",
+    "UpdateRule",
 ]
 
 _LEAST = 5e-324  # the least number above 0
@@ -112,10 +114,15 @@ class Loss:
         """What makes an equal loss."""
         return dict(vars(self))
 
-    def of_rows(self, chosen: NDArray[Any]) -> Loss:
+    @property
+    def per_sample(self) -> bool:
+        """Whether samples differ in more than their targets."""
+        return len(self.parameters) > 1
+
+    def of_rows(self, chosen: NDArray[Any] | slice) -> Loss:
         """The loss of some of the samples, or of all in another order."""
         arguments = self.arguments()
-        if len(self.parameters) > 1:
+        if self.per_sample:
             arguments[self.parameter] = arguments[self.parameter][chosen]
         return type(self)(**arguments)
 
@@ -126,9 +133,8 @@ class Loss:
         return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     def __hash__(self) -> int:
-        return hash(
-            (type(self), *((name, np.asarray(value).tobytes()) for name, value in sorted(self.arguments().items())))
-        )
+        entries = sorted(self.arguments().items())
+        return hash((type(self), *((name, tuple(np.ravel(value).tolist())) for name, value in entries)))
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -432,6 +438,162 @@ class Power(Loss):
 
     def __init__(self, exponent: ArrayLike) -> None:
         self.exponent = _validation.loss_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)
+
+
+class Custom(Loss):
+    """Your own loss, by its derivative with respect to z.
+
+    Parameters
+    ----------
+    derivative : callable
+        `derivative(z, y, *args)` of arrays of one length, which returns l'(z, y) for each entry, and never decreases in
+        z.  It is called once per round with all samples whose values are not yet known.  Or a compiled function
+        `double derivative(double z, double y)` or `double derivative(double z, double y, void *user_data)`, called
+        without the GIL: a `numba.cfunc`, a ctypes function, a PyCapsule, a `scipy.LowLevelCallable`.
+    args : tuple
+        Passed on to a Python function; arrays with one entry per sample are cut to the samples of each call.
+    domain : (low, high), default (-inf, inf)
+        Where l' can be asked for; values lie within.
+
+    Notes
+    -----
+    What the function raises reaches the caller of `fit` as it is.  NaN, a wrong shape, or a derivative that is seen to
+    decrease is an error that names the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import staircase_fast as sf
+    >>> def cubic(z, y):
+    ...     return (z - y) ** 3
+    >>> sf.fit([1, 2, 3], [0.0, 3.0, 1.0], loss=sf.losses.Custom(cubic)).values
+    array([0., 2.])
+    """
+
+    name = "custom"
+    kind = -1
+    allows_infinite_values = True
+
+    def __init__(
+        self,
+        derivative: Any,
+        args: tuple[Any, ...] = (),
+        domain: tuple[float, float] = (-math.inf, math.inf),
+    ) -> None:
+        self.function, self.args, self.value_range = _validation.custom_parts(derivative, args, domain)
+        self.compiled = callback.compiled(derivative)
+        self.numbers: NDArray[np.intp] | None = None  # of the samples, as the user counts them
+        if self.compiled is not None:
+            self.kind = self.compiled.kind  # type: ignore[misc]
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """Not known: a Custom loss is given by its derivative."""
+        raise TypeError("the value of a Custom loss is not known, only its derivative.")
+
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """The derivative of the loss with respect to z, as the function gives it."""
+        pair = _validation.pair_of_reals(z, y, self)
+        if self.compiled is None:
+            return self.function(*pair, *self.args)
+        flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
+        return self.slopes(*flat)[0].reshape(np.broadcast(*pair).shape)[()]
+
+    def slopes(
+        self, z: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Derivatives of samples with these targets, checked, and how they curve (zeros if that is not known).
+
+        `rows` are the places of these samples, if they are not all.
+        """
+        if self.compiled is None:
+            args = [arg[rows] if rows is not None and np.ndim(arg) else arg for arg in self.args]
+            found = _validation.slopes_given(self.function(z, y, *args), z, rows, self.numbers)
+            return found, np.zeros(len(z))
+        big, tail, curve = np.empty((3, len(z)))
+        bad = _losses.slopes(self.kind, _NO_PARAMETER, *self.compiled[1:3], z, y, big, tail, curve)
+        if bad >= 0:
+            _validation.bad_slope(tail[bad], z[bad], bad if rows is None else int(rows[bad]), self.numbers)
+        return tail, curve
+
+    @property
+    def per_sample(self) -> bool:
+        """Whether samples differ in more than their targets."""
+        return True
+
+    def arguments(self) -> dict[str, Any]:
+        """What makes an equal loss."""
+        return {"derivative": self.function, "args": self.args, "domain": self.value_range}
+
+    def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
+        """The loss of some of the samples, or of all in another order."""
+        other = Custom(self.function, (), self.value_range)
+        other.args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
+        if self.numbers is not None:
+            other.numbers = self.numbers[chosen]
+        elif isinstance(chosen, slice):
+            other.numbers = None
+        else:
+            other.numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Custom):
+            return False
+        same = self.function is other.function and self.value_range == other.value_range
+        return same and len(self.args) == len(other.args) and all(map(np.array_equal, self.args, other.args))
+
+    def __hash__(self) -> int:
+        return hash((Custom, self.function, self.value_range))
+
+    def __repr__(self) -> str:
+        return f"Custom({getattr(self.function, '__name__', self.function)!s})"
+
+
+class UpdateRule(Loss):
+    """A loss by the paper's update rule: what two blocks become when they are joined.
+
+    Parameters
+    ----------
+    merge : callable
+        `merge(y1, lam1, y2, lam2) -> (y, lam)`: minimiser and auxiliary value of two blocks side by side as one; F and
+        G of section IV-B.
+    initial : callable, optional
+        `initial(target, weight) -> (y, lam)` of a single sample; by default these are its target and its weight.
+
+    Examples
+    --------
+    The squared error, once more:
+
+    >>> import staircase_fast as sf
+    >>> def mean(y1, w1, y2, w2):
+    ...     return (y1 * w1 + y2 * w2) / (w1 + w2), w1 + w2
+    >>> sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=sf.losses.UpdateRule(mean)).values
+    array([0., 3.])
+    """
+
+    name = "update_rule"
+    kind = -1
+
+    def __init__(self, merge: Any, initial: Any = None) -> None:
+        self.merge = _validation.function("merge", merge)
+        self.initial = None if initial is None else _validation.function("initial", initial)
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """Not known: an UpdateRule says what its best values are, not what they cost."""
+        raise TypeError("the value of an UpdateRule is not known, only its minimisers.")
+
+    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+        """Not known."""
+        raise TypeError("the derivative of an UpdateRule is not known, only its minimisers.")
+
+    def __hash__(self) -> int:
+        return hash((UpdateRule, self.merge, self.initial))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UpdateRule) and (self.merge, self.initial) == (other.merge, other.initial)
+
+    def __repr__(self) -> str:
+        return f"UpdateRule({getattr(self.merge, '__name__', self.merge)!s})"
 
 
 _KINDS: tuple[type[Loss], ...] = (

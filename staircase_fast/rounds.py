@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _bisect
+from staircase_fast import _bisect, _losses, _validation
+
+if TYPE_CHECKING:
+    from staircase_fast.losses import Custom
 
 RUN = np.dtype(
     [(name, "i8") for name in ("start", "end")]
@@ -33,11 +36,43 @@ class Problem(NamedTuple):
     ends: NDArray[np.uint8]  # whether a score ends at a row; or none: at each
 
 
+class Memory:
+    """What a Python function said of each row, and where."""
+
+    def __init__(self, n: int) -> None:
+        self.z = np.full(n, np.nan)
+        self.slope = np.zeros(n)
+        self.curve = np.zeros(n)
+
+    def ask(self, loss: Custom, targets: NDArray[np.float64], runs: NDArray[np.void]) -> None:
+        """Ask about all rows of these runs at their cuts."""
+        sizes = runs["end"] - runs["start"]
+        ends = np.cumsum(sizes)
+        rows = np.arange(ends[-1]) + np.repeat(runs["start"] - (ends - sizes), sizes)
+        z = np.repeat(runs["cut"], sizes)
+        slope, _ = loss.slopes(z, targets[rows], rows)
+        run, rise = z - self.z[rows], slope - self.slope[rows]
+        with np.errstate(all="ignore"):
+            falls = (run * rise < 0) & (np.abs(rise) > 1e-9 * (np.abs(slope) + np.abs(self.slope[rows])))
+            curve = rise / run
+        if falls.any():
+            place = int(np.argmax(falls))
+            _validation.bad_slope(0.0, z[place], int(rows[place]), loss.numbers)
+        self.curve[rows] = np.where((curve >= 0) & (curve < np.inf), curve, 0.0)
+        self.z[rows], self.slope[rows] = z, slope
+
+
 class Rounds:
     """Runs of rows that are still cut, and the blocks that others have become."""
 
-    def __init__(self, problem: Problem, first: NDArray[np.void], *, location: bool) -> None:
+    def __init__(
+        self, problem: Problem, first: NDArray[np.void], *, location: bool, custom: Custom | None = None
+    ) -> None:
         self.problem = problem
+        in_python = custom is not None and custom.compiled is None
+        self.loss = custom if in_python else None
+        self.numbers = None if custom is None else custom.numbers
+        self._memories = [Memory(len(problem.targets)) for _ in range(2)] if in_python else []
         self.location = location
         self.open = first
         self.done = [np.empty(0, dtype=RUN)]
@@ -53,19 +88,41 @@ class Rounds:
 
     def cut_all(self, *, halve: bool, tol: float, deadline: float) -> bool:
         """Cut every open run once; False if the deadline came first (the next call goes on from there)."""
-        while self._cut < len(self.open):
+        slopes = [(_NOTHING, _NOTHING)] * 2
+        if self.loss is not None and self._cut < len(self.open):
             if time.monotonic() >= deadline:
                 return False
-            self._cut, self._n_open, self._n_done = _bisect.cut_runs(
-                *self.problem, _NOTHING, _NOTHING, self.location, halve, tol,
-                self.open.view(np.uint8), self._cut, _ROWS_AT_ONCE, self._state,
+            # two runs may be of the same rows: for the least and the greatest minimisers
+            self.open = self.open[np.argsort(self.open["side"] > 0, kind="stable")]
+            for side, memory in enumerate(self._memories):
+                runs = self.open[(self.open["side"] > 0) == bool(side)]
+                if len(runs):
+                    memory.ask(self.loss, self.problem.targets, runs)
+            slopes = [(memory.slope, memory.curve) for memory in self._memories]
+        while self._cut < len(self.open):
+            if time.monotonic() >= deadline and self.loss is None:
+                return False
+            greatest = bool(self.open["side"][self._cut] > 0)
+            runs = self.open if self.loss is None or greatest else self.open[self.open["side"] <= 0]
+            self._cut, self._n_open, self._n_done, bad = _bisect.cut_runs(
+                *self.problem, *slopes[greatest], self.location, halve, tol,
+                runs.view(np.uint8), self._cut, _ROWS_AT_ONCE, self._state,
                 self._next_open.view(np.uint8), self._next_done.view(np.uint8), self._n_open, self._n_done,
             )  # fmt: skip
+            if bad >= 0:
+                self._refuse(bad)
         self.done.append(self._next_done[: self._n_done].copy())
         self.open = self._next_open[: self._n_open].copy()
         self.n_rounds += 1
         self._reset()
         return True
+
+    def _refuse(self, row: int) -> NoReturn:
+        """Name the sample of which a compiled derivative is wrong."""
+        cut = self.open["cut"][self._cut]
+        slope = np.empty((3, 1))
+        _losses.slopes(*self.problem[:4], np.array([cut]), self.problem.targets[row : row + 1], *slope)
+        _validation.bad_slope(slope[1, 0], cut, row, self.numbers)
 
     def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Starts, values, lower and upper bounds of all rows as they are known now."""

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _losses, order, ordered, rounds
+from staircase_fast import _losses, _validation, order, ordered, rounds
 from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import extent_of, scale_of
-from staircase_fast.losses import Linex, Logistic, Loss, PoissonDeviance, Quantile
+from staircase_fast.losses import (
+    Custom,
+    Huber,
+    Linex,
+    LogCosh,
+    Logistic,
+    Loss,
+    PoissonDeviance,
+    PseudoHuber,
+    Quantile,
+    UpdateRule,
+)
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
 _WIDE = 600.0  # exp of more, or sums of that, may overflow
+_LAST = float(np.finfo(np.float64).max)
 _LOG_ODDS = 1500.0  # those of sums of weights and targets above 0 are less
 
 
@@ -48,18 +60,18 @@ class Samples(NamedTuple):
     ends: NDArray[np.uint8]  # whether a score ends at a row; or none: at each
 
 
-def samples_of(rows: Rows, loss: Loss) -> Samples:
-    """The rows in score order."""
-    x, y, w, p = rows.scores, rows.targets.astype(np.float64, copy=False), rows.weights, loss.parameters
-    if len(p) > 1 and rows.order.sign <= 0:
+def samples_of(rows: Rows, loss: Loss) -> tuple[Samples, Loss]:
+    """The rows in score order, and the loss of rows in that order."""
+    x, y, w = rows.scores, rows.targets.astype(np.float64, copy=False), rows.weights
+    if loss.per_sample and rows.order.sign <= 0:
         places = order.in_score_order(rows._replace(targets=np.arange(len(x))))
         x, w, place = places.scores, places.weights, places.targets
-        y, p = y[place], p[place]
+        y, loss = y[place], loss.of_rows(place)
     elif rows.order.sign <= 0:
         x, y, w = order.in_score_order(rows._replace(targets=y))[:3]
     ends = np.ones(len(x), dtype=np.uint8)
     np.not_equal(x[1:], x[:-1], out=ends[:-1].view(np.bool_))
-    return Samples(x, y, w, p, ends[:0] if ends.all() else ends)
+    return Samples(x, y, w, loss.parameters, ends[:0] if ends.all() else ends), loss
 
 
 def fit_samples(
@@ -72,7 +84,7 @@ def fit_samples(
 ) -> Steps:
     """The staircase of samples."""
     if decreasing:
-        samples = _reversed(samples)
+        samples, loss = _reversed(samples), loss.of_rows(slice(None, None, -1))
     blocks = _solve(samples, loss, limits)
     n = len(samples.targets)
     if loss.is_location and limits == Limits():
@@ -113,19 +125,27 @@ def _distinct(blocks: Blocks) -> Blocks:
 
 def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     if isinstance(loss, PoissonDeviance):
-        return _by_mean(samples, samples.targets / samples.parameters, samples.parameters)
+        with np.errstate(all="ignore"):
+            rates = samples.targets / samples.parameters
+        return _by_mean(samples, rates, samples.parameters)
     if isinstance(loss, Linex) and len(samples.parameters) == 1:
-        shape, (low, high) = samples.parameters[0], (samples.targets.min(), samples.targets.max())
-        if abs(shape) * (high - low) < _WIDE:
-            return _by_exponentials(samples, float(shape), low * 0.5 + high * 0.5)
+        shape, low, high = (float(entry) for entry in (samples.parameters[0], *_ends(samples.targets)))
+        if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
+            return _by_exponentials(samples, shape, low, high)
     if isinstance(loss, Logistic):
         return _log_odds(samples, loss, limits)
+    if isinstance(loss, UpdateRule):
+        return _by_rule(samples, loss)
+    if isinstance(loss, Custom):
+        return _by_derivative(samples, loss, limits)
     return _by_rounds(samples, loss, limits)
 
 
 def _by_mean(samples: Samples, targets: NDArray[np.float64], factors: NDArray[np.float64]) -> Blocks:
     """The mean of such targets, with weights times such factors."""
-    weights = samples.weights * factors if len(samples.weights) else np.broadcast_to(factors, targets.shape).copy()
+    with np.errstate(all="ignore"):
+        weights = samples.weights * factors if len(samples.weights) else np.broadcast_to(factors, targets.shape).copy()
+    _validation.usable_products(targets, weights)
     scale = scale_of(extent_of(targets, 1), extent_of(weights, 1), len(targets))
     values = np.empty(len(targets))
     # a score that ends and one that begins are one less than scores that are equal
@@ -135,12 +155,14 @@ def _by_mean(samples: Samples, targets: NDArray[np.float64], factors: NDArray[np
     return Blocks(starts[:-1].astype(np.int64), found, found, found)
 
 
-def _by_exponentials(samples: Samples, shape: float, centre: float) -> Blocks:
+def _by_exponentials(samples: Samples, shape: float, low: float, high: float) -> Blocks:
     """Linex: exp(-shape*z) is the mean of exp(-shape*y), and -exp(-shape*z)/shape rises with z."""
-    sign = math.copysign(1.0, shape)
-    powers = -sign * np.expm1(-shape * (samples.targets - centre))
-    starts, values, _, _ = _by_mean(samples, powers, np.ones(1))
-    values = np.maximum.accumulate(centre - np.log1p(-sign * values) / shape)
+    sign, centre = math.copysign(1.0, shape), low * 0.5 + high * 0.5
+    # where exponents are small, what exp has beyond 1 is what counts; else, what it is itself
+    small = abs(shape) * (high - low) < 1
+    there, back = (np.expm1, np.log1p) if small else (np.exp, np.log)
+    starts, values, _, _ = _by_mean(samples, -sign * there(-shape * (samples.targets - centre)), np.ones(1))
+    values = np.maximum.accumulate(centre - back(-sign * values) / shape)
     return Blocks(starts, values, values, values)
 
 
@@ -166,12 +188,81 @@ def _log_odds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     return Blocks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+def _by_rule(samples: Samples, rule: UpdateRule) -> Blocks:
+    """The stack of section IV-B, with a user's F and G."""
+
+    def joined(left: tuple[int, float, Any], right: tuple[int, float, Any]) -> tuple[int, float, Any]:
+        given = rule.merge(*left[1:], *right[1:])
+        return left[0], *_validation.merged_block(given, *sorted((left[1], right[1])))
+
+    targets, n = samples.targets.tolist(), len(samples.targets)
+    weights, ends = samples.weights.tolist() or [1.0] * n, samples.ends.tolist() or [1] * n
+    stack: list[tuple[int, float, Any]] = []  # start, value, auxiliary value
+    block = None
+    for row in range(n):
+        initial = (targets[row], weights[row]) if rule.initial is None else rule.initial(targets[row], weights[row])
+        single = row, *_validation.merged_block(initial, -math.inf, math.inf)
+        block = single if block is None else joined(block, single)  # samples of one score are one block
+        if ends[row]:
+            while stack and stack[-1][1] >= block[1]:
+                block = joined(stack.pop(), block)
+            stack.append(block)
+            block = None
+    starts, values, _ = zip(*stack, strict=True)
+    found = np.array(values, dtype=np.float64)
+    return Blocks(np.array(starts, dtype=np.int64), found, found, found)
+
+
+def _by_derivative(samples: Samples, loss: Custom, limits: Limits) -> Blocks:
+    """Rounds between values where the derivatives of all rows add up to the right sign."""
+    low, high = float(samples.targets.min()), float(samples.targets.max())
+    span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
+    domain = loss.value_range
+    memory = rounds.Memory(len(samples.targets))
+    lo, low_end = _end(samples, loss, memory, min(max(low, domain[0]), domain[1]), -span, domain[0])
+    hi, high_end = _end(samples, loss, memory, min(max(high, domain[0]), domain[1]), span, domain[1])
+    untested = rounds.LOW_END * low_end + rounds.HIGH_END * high_end
+    cut = lo if low_end else hi if high_end else 0.5 * lo + 0.5 * hi
+    found = _rounds_of(samples, loss, rounds.first_run(len(samples.targets), lo, hi, cut, untested), limits)
+    # the last floats stand for what is beyond them
+    values = np.where(np.abs(found.values) >= _LAST, np.copysign(np.inf, found.values), found.values)
+    return found._replace(values=values)
+
+
+def _end(
+    samples: Samples, loss: Custom, memory: rounds.Memory, start: float, span: float, end: float
+) -> tuple[float, bool]:
+    """A value that is beyond all others, or the end of the domain; and whether it is that."""
+    sign = math.copysign(1.0, span)
+    for factor in (0.0, 1.0, 16.0, 256.0):
+        z = start + factor * span
+        if sign * z >= sign * end:
+            break
+        memory.ask(loss, samples.targets, rounds.first_run(len(samples.targets), z, z, z))
+        wish = -memory.slope * samples.weights if len(samples.weights) else -memory.slope
+        # every stretch up to a row wants to be above, or every one from a row on below
+        marks = samples.ends.astype(np.bool_) if len(samples.ends) else np.ones(len(wish), dtype=np.bool_)
+        if sign > 0:
+            wish, marks = wish[::-1], np.append(marks[:-1][::-1], True)
+        if np.all(sign * np.cumsum(wish)[marks] < 0):
+            return z, False
+    return (end if math.isfinite(end) else sign * _LAST), True
+
+
+def _ends(column: NDArray[np.float64]) -> tuple[float, float]:
+    return float(column.min()), float(column.max())
+
+
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    y = samples.targets
-    low, high = float(y.min()), float(y.max())
+    low, high = _ends(samples.targets)
+    size = max(abs(low), abs(high))
+    if not 1e-100 < size < 1e100 and size > 0 and not isinstance(loss, Linex):
+        # powers of what is huge or tiny are no numbers; in other units, these losses are the same but for a factor
+        return _in_units(2.0 ** math.floor(math.log2(size)), samples, loss, limits)
     first = rounds.first_run(
-        len(y), math.nextafter(low, -math.inf), math.nextafter(high, math.inf), low + float(np.mean(y - low))
-    )
+        len(samples.targets), math.nextafter(low, -math.inf), math.nextafter(high, math.inf),
+        low + float(np.mean(samples.targets - low)),
+    )  # fmt: skip
     if isinstance(loss, Quantile):
         sides = {"lower": [rounds.LEAST], "upper": [rounds.GREATEST], "middle": [rounds.LEAST, rounds.GREATEST]}
         first = np.repeat(first, len(sides[loss.side]))
@@ -179,10 +270,25 @@ def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     return _rounds_of(samples, loss, first, limits)
 
 
+def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Blocks:
+    """The fit where this is 1."""
+    if isinstance(loss, (Huber, PseudoHuber, LogCosh)):
+        with np.errstate(all="ignore"):
+            samples = samples._replace(parameters=np.clip(samples.parameters / unit, 1e-300, 1e300))
+    samples = samples._replace(targets=samples.targets / unit)
+    starts, *columns = _by_rounds(samples, loss, limits._replace(tol=limits.tol / unit))
+    return Blocks(starts, *(column * unit for column in columns))
+
+
 def _rounds_of(samples: Samples, loss: Loss, first: NDArray[np.void], limits: Limits) -> Blocks:
     """Cut runs until they are blocks, or a limit is reached."""
-    problem = rounds.Problem(loss.kind, samples.parameters, 0, 0, samples.targets, samples.weights, samples.ends)
-    runs = rounds.Rounds(problem, first, location=loss.is_location)
+    custom = loss if isinstance(loss, Custom) else None
+    address, user_data = custom.compiled[1:3] if custom is not None and custom.compiled is not None else (0, 0)
+    weights = samples.weights
+    if len(weights):  # only their ratios count
+        weights = weights / 2.0 ** math.floor(math.log2(weights.max()))
+    problem = rounds.Problem(loss.kind, samples.parameters, address, user_data, samples.targets, weights, samples.ends)
+    runs = rounds.Rounds(problem, first, location=loss.is_location, custom=custom)
     while len(runs.open) and runs.n_rounds < limits.rounds:
         if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
             break
