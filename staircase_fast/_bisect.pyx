@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK, Cut, Prefix, new_cut, see
 from staircase_fast._select cimport greater, lesser
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes, shift_for
 from staircase_fast._sort cimport rank_of, score_of
 
 cdef enum:
@@ -108,7 +108,7 @@ def cut_runs(
     cdef Py_ssize_t n_runs = runs.shape[0] // sizeof(Run)
     cdef Cut *cut = <Cut *>&state[0]
     rows.model = Model(
-        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, 0.0, True
     )
     rows.y = &targets[0]
     rows.w = &weights[0] if weights.shape[0] else NULL
@@ -121,6 +121,7 @@ def cut_runs(
         while first < n_runs and budget > 0 and rows.bad < 0:
             if cut.next < run[first].start or cut.next >= run[first].end or cut.all.end == 0:
                 cut[0] = new_cut(run[first].start)
+            rows.model.shift = shift_for(&rows.model, rows.y, run[first].start, run[first].end, run[first].cut)
             budget -= look(&rows, run + first, cut, budget)
             if cut.next == run[first].end and rows.bad < 0:
                 judge(&rows, run + first, cut, &out)
@@ -171,12 +172,7 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
 cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) noexcept nogil:
     """Divide the run: rows below the cut, at the cut, above the cut."""
     cdef Prefix low = cut.first, high = cut.last, none = Prefix(run.start, 0.0, 0.0, 0.0), rest = minus(&cut.all, &high)
-    cdef bint level
-    # a part whose sum may as well be zero stays with those at the cut
-    if not -low.sum > SURE * low.doubt:
-        low = none
-    if not rest.sum > SURE * rest.doubt:
-        high = cut.all
+    cdef bint below = -low.sum > SURE * low.doubt, above = rest.sum > SURE * rest.doubt
     if run.untested & LOW_END:                # nothing is below
         close_at(run, run.start, high.end, run.lo, out)
         divide(rows, run, run.side, &none, &high, &cut.all, out)
@@ -185,16 +181,30 @@ cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) n
         close_at(run, low.end, run.end, run.hi, out)
         divide(rows, run, run.side, &low, &cut.all, &cut.all, out)
         return
-    # whether there may be zeros all around: a step aside would not change the sum by a number
-    level = high.end > low.end and not (high.curve - low.curve) * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
-    if not level:
+    # a part whose sum may as well be zero does not part from the others
+    if not below:
+        low = none
+    if not above:
+        high = cut.all
+    if below and not above:
+        low = high = cut.all
+    elif above and not below:
+        low = high = none
+    if high.end == low.end:
+        divide(rows, run, run.side, &low, &high, &cut.all, out)
+    elif not is_level(run, high.curve - low.curve):
         settle(rows, run, low.end, high.end, high.doubt - low.doubt, high.curve - low.curve, out)
         divide(rows, run, run.side, &low, &high, &cut.all, out)
-        return
-    if run.side != GREATEST:
-        divide(rows, run, LEAST, &high, &high, &cut.all, out)
-    if run.side != LEAST:
-        divide(rows, run, GREATEST, &low, &low, &cut.all, out)
+    else:
+        if run.side != GREATEST:
+            divide(rows, run, LEAST, &high, &high, &cut.all, out)
+        if run.side != LEAST:
+            divide(rows, run, GREATEST, &low, &low, &cut.all, out)
+
+
+cdef inline bint is_level(const Run *run, double curve) noexcept nogil:
+    """Whether there may be zeros all around: a step aside would not change the sum by a number."""
+    return not curve * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
 
 
 cdef void divide(

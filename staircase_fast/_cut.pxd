@@ -26,6 +26,7 @@ ctypedef struct Cut:
     Py_ssize_t next       # the first row that has not been seen
     Twofold big
     Twofold tail
+    bint rounded          # whether the sum of big parts may not be exact
     Prefix all            # of the rows seen
     Prefix first          # the least one; of those, the shortest
     Prefix last           # and the longest
@@ -33,7 +34,7 @@ ctypedef struct Cut:
 
 cdef inline Cut new_cut(Py_ssize_t start) noexcept nogil:
     cdef Prefix empty = Prefix(start, 0.0, 0.0, 0.0)
-    return Cut(start, Twofold(0.0, 0.0), Twofold(0.0, 0.0), empty, empty, empty)
+    return Cut(start, Twofold(0.0, 0.0), Twofold(0.0, 0.0), False, empty, empty, empty)
 
 
 cdef inline void see(
@@ -56,7 +57,11 @@ cdef inline void see(
         slope = lesser(greater(slope, -1e290), 1e290)         # infinite at the ends of a domain: a sum must not be NaN
         add(&cut.big, -product)
         add(&cut.tail, -slope)
-        cut.all.doubt += fabs(slope)
+        cut.all.doubt += fabs(slope) + 1e-300                 # what is below may have been lost to underflow
+        if product != 0.0 and (cut.rounded or cut.big.lo != 0.0):
+            # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
+            cut.all.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
+            cut.rounded = True
         cut.all.curve += w
         if ends == NULL or ends[i]:
             cut.all.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))

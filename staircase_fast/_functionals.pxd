@@ -5,7 +5,8 @@
 # Far from their minimum, some slopes level off: tanh(40) is 1 in floating point, and 1 - 1 is 0 although tanh(40) -
 # tanh(60) is not.  So a slope is given in two parts: `big`, what it levels off to, and `tail`, the rest, each to full
 # relative precision.  Sums of the one are exact, and sums of the other decide where those cancel.  `curve` is l''(z),
-# or what stands for it where there is none: it only helps to find the root of a sum of slopes quickly.
+# or what stands for it where there is none: it only helps to find the root of a sum of slopes quickly.  Some slopes are
+# given in units of p (`unit_of`): then what they level off to is 1.
 #
 # Assumed of the caller: y and p within their domains, z within the values or at their ends; nothing is NaN.
 
@@ -108,17 +109,23 @@ cdef inline Slope logistic_slope(double o, double z, double y) noexcept nogil:
     return Slope(-y, tail, tail / (1.0 + e))
 
 
-# Linex: exp(a r) - a r - 1.  Any targets, any values, shape a != 0.
+# Linex: exp(a r) - a r - 1.  Any targets, any values, shape a != 0.  Slopes may be divided by exp(shift), all of them:
+# where they add up to zero they still do, and those that would overflow do not.
 
 ctypedef struct Linex:
     double p              # shape
+    double shift
 
 cdef inline double linex(double a, double z, double y) noexcept nogil:
     return expm1(a * (z - y)) - a * (z - y)
 
-cdef inline Slope linex_slope(double a, double z, double y) noexcept nogil:
-    cdef double e = expm1(a * (z - y))
-    return Slope(0.0, a * e, a * a * (1.0 + e))
+cdef inline Slope linex_slope(double a, double shift, double z, double y) noexcept nogil:
+    cdef double e
+    if shift == 0.0:
+        e = expm1(a * (z - y))
+        return Slope(0.0, a * e, a * a * (1.0 + e))
+    e = exp(a * (z - y) - shift)
+    return Slope(0.0, a * (e - exp(-shift)), a * a * e)
 
 
 # Expectile of level t in (0, 1): |t - [r > 0]| r**2.  Any targets, any values.
@@ -157,12 +164,12 @@ cdef inline double huber(double d, double z, double y) noexcept nogil:
     return 0.5 * size * size if size <= d else d * (size - 0.5 * d)
 
 cdef inline Slope huber_slope(double d, double z, double y) noexcept nogil:
-    cdef double r = z - y
-    if r >= d:
-        return Slope(d, 0.0, 0.0)
-    if r <= -d:
-        return Slope(-d, 0.0, 0.0)
-    return Slope(0.0, r, 1.0)
+    cdef double q = (z - y) / d
+    if q >= 1.0:
+        return Slope(1.0, 0.0, 0.0)
+    if q <= -1.0:
+        return Slope(-1.0, 0.0, 0.0)
+    return Slope(0.0, q, 1.0 / d)
 
 
 # Pseudo-Huber loss: d**2 (sqrt(1 + (r/d)**2) - 1).  Any targets, any values, d > 0.
@@ -176,10 +183,10 @@ cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
 
 cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
     cdef double q = (z - y) / d, size = fmin(fabs(q), 1e150), root = sqrt(1.0 + size * size)
-    cdef double curve = 1.0 / (root * root * root)
+    cdef double curve = 1.0 / (root * root * root) / d
     if size < 1.0:
-        return Slope(0.0, d * (q / root), curve)
-    return Slope(d if q > 0.0 else -d, (-d if q > 0.0 else d) / (root * (root + size)), curve)
+        return Slope(0.0, q / root, curve)
+    return Slope(1.0 if q > 0.0 else -1.0, (-1.0 if q > 0.0 else 1.0) / (root * (root + size)), curve)
 
 
 # Log-cosh: s**2 log cosh(r/s).  Any targets, any values, scale s > 0.
@@ -202,9 +209,9 @@ cdef inline Slope log_cosh_slope(double s, double z, double y) noexcept nogil:
     )
     cdef bint small = size < 0.6
     return Slope(
-        0.0 if small else (s if q > 0.0 else -s),
-        s * near if small else (-s * rest if q > 0.0 else s * rest),
-        rest * (2.0 - rest),
+        0.0 if small else (1.0 if q > 0.0 else -1.0),
+        near if small else (-rest if q > 0.0 else rest),
+        rest * (2.0 - rest) / s,
     )
 
 
@@ -243,6 +250,13 @@ ctypedef fused functional:
     PseudoHuber
     LogCosh
     Power
+
+
+cdef inline double unit_of(functional f) noexcept nogil:
+    if functional is Huber or functional is PseudoHuber or functional is LogCosh:
+        return f.p
+    else:
+        return 1.0
 
 
 cdef inline double value_of(functional f, double z, double y) noexcept nogil:
@@ -288,7 +302,7 @@ cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
     elif functional is Logistic:
         return logistic_slope(f.p, z, y)
     elif functional is Linex:
-        return linex_slope(f.p, z, y)
+        return linex_slope(f.p, f.shift, z, y)
     elif functional is Expectile:
         return expectile_slope(f.p, z, y)
     elif functional is Quantile:

@@ -14,7 +14,7 @@ def values(
     double[::1] out not None,                 # OUT
 ):
     """out[i] = l(z[i], y[i])."""
-    cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, NULL, NULL)
+    cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, NULL, NULL, 0.0, False)
     with nogil:
         if z.shape[0]:
             fill_values(&model, &y[0], z.shape[0], &z[0], &out[0])
@@ -32,7 +32,9 @@ def slopes(
     double[::1] curve not None,               # OUT
 ):
     """Return the first entry where a user's derivative is NaN or decreases, or -1."""
-    cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data)
+    cdef Model model = Model(
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, 0.0, False
+    )
     cdef Py_ssize_t bad = -1
     with nogil:
         if z.shape[0]:

@@ -3,11 +3,11 @@
 # A loop is compiled for each loss; which one is chosen here, so that callers need not be.  A user's compiled function
 # is one more loop.
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY, fabs, fmax
 
 from staircase_fast._functionals cimport (
     Expectile, GammaDeviance, Huber, Linex, Logistic, LogCosh, LogLoss, PoissonDeviance, Power, PseudoHuber, Quantile,
-    Slope, SquaredError, TweedieDeviance, functional, slope_of, value_of,
+    Slope, SquaredError, TweedieDeviance, functional, slope_of, unit_of, value_of,
 )
 
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
@@ -37,11 +37,25 @@ ctypedef struct Model:
     Py_ssize_t p_step         # .. or 0: one of all
     void *function            # a user's
     void *user_data
+    double shift              # of Linex
+    bint by_unit              # whether slopes may be given in units of a parameter that is one of all
 
 ctypedef struct Slopes:       # arrays, an entry per sample
     double *big
     double *tail
     double *curve
+
+
+cdef inline double shift_for(
+    const Model *model, const double *y, Py_ssize_t start, Py_ssize_t end, double z
+) noexcept nogil:
+    """The shift that keeps slopes of the samples [start, end) at z from overflow."""
+    cdef double greatest = 0.0
+    cdef Py_ssize_t i
+    if model.kind == LINEX:
+        for i in range(start, end):
+            greatest = fmax(greatest, model.p[i if model.p_step else 0] * (z - y[i]))
+    return greatest if greatest > 600.0 else 0.0
 
 
 cdef inline Py_ssize_t fill_slopes(
@@ -64,7 +78,7 @@ cdef inline Py_ssize_t fill_slopes(
     elif model.kind == LOGISTIC:
         fill(Logistic(0.0), model, y, first, n, z, z_step, out)
     elif model.kind == LINEX:
-        fill(Linex(0.0), model, y, first, n, z, z_step, out)
+        fill(Linex(0.0, model.shift), model, y, first, n, z, z_step, out)
     elif model.kind == EXPECTILE:
         fill(Expectile(0.0), model, y, first, n, z, z_step, out)
     elif model.kind == QUANTILE:
@@ -87,15 +101,17 @@ cdef inline void fill(
     Py_ssize_t z_step, Slopes out
 ) noexcept nogil:
     cdef Slope slope
+    cdef double unit
     cdef Py_ssize_t i
     f.p = model.p[0]
     for i in range(n):
         if model.p_step:
             f.p = model.p[first + i]
+        unit = 1.0 if model.by_unit and not model.p_step else unit_of(f)
         slope = slope_of(f, z[i * z_step], y[first + i])
-        out.big[i] = slope.big
-        out.tail[i] = slope.tail
-        out.curve[i] = slope.curve
+        out.big[i] = slope.big * unit
+        out.tail[i] = slope.tail * unit
+        out.curve[i] = slope.curve * unit
 
 
 cdef inline Py_ssize_t call(
@@ -142,7 +158,7 @@ cdef inline void fill_values(
     elif model.kind == LOGISTIC:
         values(Logistic(0.0), model, y, n, z, out)
     elif model.kind == LINEX:
-        values(Linex(0.0), model, y, n, z, out)
+        values(Linex(0.0, 0.0), model, y, n, z, out)
     elif model.kind == EXPECTILE:
         values(Expectile(0.0), model, y, n, z, out)
     elif model.kind == QUANTILE:

@@ -256,7 +256,7 @@ def _ends(column: NDArray[np.float64]) -> tuple[float, float]:
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     low, high = _ends(samples.targets)
     size = max(abs(low), abs(high))
-    if not 1e-100 < size < 1e100 and size > 0 and not isinstance(loss, Linex):
+    if not 1e-20 < size < 1e20 and size > 0 and not isinstance(loss, Linex):
         # powers of what is huge or tiny are no numbers; in other units, these losses are the same but for a factor
         return _in_units(2.0 ** math.floor(math.log2(size)), samples, loss, limits)
     first = rounds.first_run(
