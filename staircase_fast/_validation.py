@@ -199,6 +199,11 @@ def parameter_length(loss: Loss, n: int) -> None:
         raise ValueError(f"`{loss.parameter}` of the loss must have one entry per row; got {length} for {n} rows.")
 
 
+def no_rounds(loss: Loss) -> NoReturn:
+    """Refuse a loss without a derivative where one is needed."""
+    raise TypeError(f"`loss` must have a derivative; {loss!r} says only how blocks merge: use `fit`.")
+
+
 def usable_products(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
     """Refuse rates and weights, which were computed from what was given, that left the range of floats."""
     bad = ~np.isfinite(rates) | ~np.isfinite(weights) | (weights == 0)

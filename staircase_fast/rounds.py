@@ -74,13 +74,15 @@ class Rounds:
         self.numbers = None if custom is None else custom.numbers
         self._memories = [Memory(len(problem.targets)) for _ in range(2)] if in_python else []
         self.location = location
-        self.open = first
-        self.done = [np.empty(0, dtype=RUN)]
+        known = first["lo"] == first["hi"]
+        self.open = first[~known]
+        self.done = [first[known]]
         self.n_rounds = 0
-        self._cut = 0
-        self._reset()
+        self._asked = False
+        self.restart()
 
-    def _reset(self) -> None:
+    def restart(self) -> None:
+        """Begin a round."""
         self._cut = self._n_open = self._n_done = 0
         self._state = np.zeros(_bisect.state_size(), dtype=np.uint8)
         self._next_open = np.empty(4 * len(self.open), dtype=RUN)
@@ -88,17 +90,10 @@ class Rounds:
 
     def cut_all(self, *, halve: bool, tol: float, deadline: float) -> bool:
         """Cut every open run once; False if the deadline came first (the next call goes on from there)."""
-        slopes = [(_NOTHING, _NOTHING)] * 2
-        if self.loss is not None and self._cut < len(self.open):
-            if time.monotonic() >= deadline:
-                return False
-            # two runs may be of the same rows: for the least and the greatest minimisers
-            self.open = self.open[np.argsort(self.open["side"] > 0, kind="stable")]
-            for side, memory in enumerate(self._memories):
-                runs = self.open[(self.open["side"] > 0) == bool(side)]
-                if len(runs):
-                    memory.ask(self.loss, self.problem.targets, runs)
-            slopes = [(memory.slope, memory.curve) for memory in self._memories]
+        if time.monotonic() >= deadline:
+            return False
+        self.slopes()
+        slopes = [(memory.slope, memory.curve) for memory in self._memories] or [(_NOTHING, _NOTHING)] * 2
         while self._cut < len(self.open):
             if time.monotonic() >= deadline and self.loss is None:
                 return False
@@ -114,8 +109,32 @@ class Rounds:
         self.done.append(self._next_done[: self._n_done].copy())
         self.open = self._next_open[: self._n_open].copy()
         self.n_rounds += 1
-        self._reset()
+        self._asked = False
+        self.restart()
         return True
+
+    def close_in(self) -> None:
+        """Cut runs whose value is known beside it, until its bounds are close."""
+        while np.any(found := self.open["value"] == self.open["value"]):
+            aside, self.open, n_rounds = self.open[~found], self.open[found], self.n_rounds
+            self.restart()
+            self.cut_all(halve=True, tol=0.0, deadline=np.inf)
+            self.open, self.n_rounds = np.concatenate([aside, self.open]), n_rounds
+            self.restart()
+
+    def slopes(self) -> NDArray[np.float64]:
+        """What a Python function says of rows at the cuts of this round; empty if there is none to ask."""
+        if self.loss is None:
+            return _NOTHING
+        if not self._asked:
+            # two runs may be of the same rows: for the least and the greatest minimisers
+            self.open = self.open[np.argsort(self.open["side"] > 0, kind="stable")]
+            for side, memory in enumerate(self._memories):
+                runs = self.open[(self.open["side"] > 0) == bool(side)]
+                if len(runs):
+                    memory.ask(self.loss, self.problem.targets, runs)
+            self._asked = True
+        return self._memories[0].slope
 
     def _refuse(self, row: int) -> NoReturn:
         """Name the sample of which a compiled derivative is wrong."""

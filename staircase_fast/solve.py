@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import _losses, _validation, order, ordered, rounds
 from staircase_fast._validation import Column, Rows, Steps
-from staircase_fast.exact import extent_of, scale_of
+from staircase_fast.exact import UNIT_WEIGHTS, extent_of, scale_of
 from staircase_fast.losses import (
     Custom,
     Huber,
@@ -22,6 +22,7 @@ from staircase_fast.losses import (
     PoissonDeviance,
     PseudoHuber,
     Quantile,
+    SquaredError,
     UpdateRule,
 )
 
@@ -84,10 +85,14 @@ def fit_samples(
 ) -> Steps:
     """The staircase of samples."""
     if decreasing:
-        samples, loss = _reversed(samples), loss.of_rows(slice(None, None, -1))
+        samples, loss = reversed_samples(samples), loss.of_rows(slice(None, None, -1))
     blocks = _solve(samples, loss, limits)
-    n = len(samples.targets)
-    if loss.is_location and limits == Limits():
+    return steps_of(samples, blocks, bounds, decreasing=decreasing, whole=loss.is_location and limits == Limits())
+
+
+def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, decreasing: bool, whole: bool) -> Steps:
+    """Blocks as steps; `whole`: each value is the best of targets that surround it."""
+    if whole:
         # a value that is off by some rounding must not leave its targets; of one target, it is that
         low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
         values = np.clip(blocks.values, low, high)
@@ -95,9 +100,9 @@ def fit_samples(
             blocks.starts, values, np.minimum(np.maximum(blocks.lower, low), values),
             np.maximum(np.minimum(blocks.upper, high), values),
         )  # fmt: skip
-    blocks = Blocks(blocks.starts, *(np.clip(column, *bounds) + 0.0 for column in blocks[1:]))
-    blocks = _distinct(blocks)
-    starts, stops = blocks.starts, np.append(blocks.starts[1:], n)
+    columns = (np.clip(np.where(np.abs(one) >= _LAST, np.copysign(np.inf, one), one), *bounds) for one in blocks[1:])
+    blocks = _distinct(Blocks(blocks.starts, *(column + 0.0 for column in columns)))
+    starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts
     weights = np.add.reduceat(samples.weights, starts) if len(samples.weights) else counts.astype(np.float64)
     left, right = (samples.scores[index].astype(np.float64) for index in (starts, stops - 1))
@@ -105,7 +110,7 @@ def fit_samples(
     return ordered.turned(steps) if decreasing else steps
 
 
-def _reversed(samples: Samples) -> Samples:
+def reversed_samples(samples: Samples) -> Samples:
     """The rows in the opposite order."""
     x, y, w, p = (np.ascontiguousarray(column[::-1]) for column in samples[:4])
     ends = samples.ends
@@ -125,32 +130,34 @@ def _distinct(blocks: Blocks) -> Blocks:
 
 def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     if isinstance(loss, PoissonDeviance):
-        with np.errstate(all="ignore"):
-            rates = samples.targets / samples.parameters
-        return _by_mean(samples, rates, samples.parameters)
+        return _by_mean(as_means(samples))
     if isinstance(loss, Linex) and len(samples.parameters) == 1:
-        shape, low, high = (float(entry) for entry in (samples.parameters[0], *_ends(samples.targets)))
+        shape, low, high = (float(one) for one in (samples.parameters[0], samples.targets.min(), samples.targets.max()))
         if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
             return _by_exponentials(samples, shape, low, high)
-    if isinstance(loss, Logistic):
-        return _log_odds(samples, loss, limits)
     if isinstance(loss, UpdateRule):
         return _by_rule(samples, loss)
-    if isinstance(loss, Custom):
-        return _by_derivative(samples, loss, limits)
     return _by_rounds(samples, loss, limits)
 
 
-def _by_mean(samples: Samples, targets: NDArray[np.float64], factors: NDArray[np.float64]) -> Blocks:
-    """The mean of such targets, with weights times such factors."""
+def as_means(samples: Samples) -> Samples:
+    """Samples with exposures: means of rates, with exposures as weights."""
     with np.errstate(all="ignore"):
-        weights = samples.weights * factors if len(samples.weights) else np.broadcast_to(factors, targets.shape).copy()
-    _validation.usable_products(targets, weights)
-    scale = scale_of(extent_of(targets, 1), extent_of(weights, 1), len(targets))
-    values = np.empty(len(targets))
-    # a score that ends and one that begins are one less than scores that are equal
+        rates = samples.targets / samples.parameters
+        weights = samples.weights * samples.parameters if len(samples.weights) else samples.parameters
+        weights = np.ascontiguousarray(np.broadcast_to(weights, rates.shape))
+    _validation.usable_products(rates, weights)
+    return samples._replace(targets=rates, weights=weights, parameters=np.ones(1))
+
+
+def _by_mean(samples: Samples) -> Blocks:
+    """The mean of targets."""
+    y, w = samples.targets, samples.weights
+    scale = scale_of(extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS, len(y))
+    values = np.empty(len(y))
+    # any scores with the same ties
     scores = np.cumsum(np.append(0, samples.ends[:-1])).astype(np.float64) if len(samples.ends) else ordered.NO_SCORES
-    starts, _ = ordered.merge(scores, targets, weights, scale, values, decreasing=False, bounds=ordered.UNBOUNDED)
+    starts, _ = ordered.merge(scores, y, w, scale, values, decreasing=False, bounds=ordered.UNBOUNDED)
     found = values[: len(starts) - 1].copy()
     return Blocks(starts[:-1].astype(np.int64), found, found, found)
 
@@ -161,31 +168,10 @@ def _by_exponentials(samples: Samples, shape: float, low: float, high: float) ->
     # where exponents are small, what exp has beyond 1 is what counts; else, what it is itself
     small = abs(shape) * (high - low) < 1
     there, back = (np.expm1, np.log1p) if small else (np.exp, np.log)
-    starts, values, _, _ = _by_mean(samples, -sign * there(-shape * (samples.targets - centre)), np.ones(1))
+    powers = -sign * there(-shape * (samples.targets - centre))
+    starts, values, _, _ = _by_mean(samples._replace(targets=powers))
     values = np.maximum.accumulate(centre - back(-sign * values) / shape)
     return Blocks(starts, values, values, values)
-
-
-def _log_odds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    """Logistic: infinite as long as all targets are 0, and from where all are 1; between that, rounds."""
-    y, n = samples.targets, len(samples.targets)
-    ends = np.flatnonzero(samples.ends) + 1 if len(samples.ends) else np.arange(1, n + 1)
-    borders = np.append(0, ends)
-    some, not_all = np.flatnonzero(y > 0), np.flatnonzero(y < 1)
-    low = borders[np.searchsorted(borders, some[0] if len(some) else n, side="right") - 1]
-    high = borders[np.searchsorted(borders, not_all[-1] if len(not_all) else -1, side="right")] if len(not_all) else 0
-    parts = []
-    if low > 0:
-        parts.append(Blocks(np.array([0]), *(np.array([-np.inf]) for _ in range(3))))
-    if low < high:
-        inner = Samples._make(column[low:high] if len(column) > 1 else column for column in samples)
-        lo, hi = (-float(end) for end in (inner.parameters.max(), inner.parameters.min()))
-        first = rounds.first_run(high - low, lo - _LOG_ODDS, hi + _LOG_ODDS, 0.5 * lo + 0.5 * hi)
-        found = _rounds_of(inner, loss, first, limits)
-        parts.append(found._replace(starts=found.starts + low))
-    if high < n:
-        parts.append(Blocks(np.array([high]), *(np.array([np.inf]) for _ in range(3))))
-    return Blocks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _by_rule(samples: Samples, rule: UpdateRule) -> Blocks:
@@ -213,22 +199,6 @@ def _by_rule(samples: Samples, rule: UpdateRule) -> Blocks:
     return Blocks(np.array(starts, dtype=np.int64), found, found, found)
 
 
-def _by_derivative(samples: Samples, loss: Custom, limits: Limits) -> Blocks:
-    """Rounds between values where the derivatives of all rows add up to the right sign."""
-    low, high = float(samples.targets.min()), float(samples.targets.max())
-    span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
-    domain = loss.value_range
-    memory = rounds.Memory(len(samples.targets))
-    lo, low_end = _end(samples, loss, memory, min(max(low, domain[0]), domain[1]), -span, domain[0])
-    hi, high_end = _end(samples, loss, memory, min(max(high, domain[0]), domain[1]), span, domain[1])
-    untested = rounds.LOW_END * low_end + rounds.HIGH_END * high_end
-    cut = lo if low_end else hi if high_end else 0.5 * lo + 0.5 * hi
-    found = _rounds_of(samples, loss, rounds.first_run(len(samples.targets), lo, hi, cut, untested), limits)
-    # the last floats stand for what is beyond them
-    values = np.where(np.abs(found.values) >= _LAST, np.copysign(np.inf, found.values), found.values)
-    return found._replace(values=values)
-
-
 def _end(
     samples: Samples, loss: Custom, memory: rounds.Memory, start: float, span: float, end: float
 ) -> tuple[float, bool]:
@@ -249,25 +219,16 @@ def _end(
     return (end if math.isfinite(end) else sign * _LAST), True
 
 
-def _ends(column: NDArray[np.float64]) -> tuple[float, float]:
-    return float(column.min()), float(column.max())
-
-
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    low, high = _ends(samples.targets)
-    size = max(abs(low), abs(high))
-    if not 1e-20 < size < 1e20 and size > 0 and not isinstance(loss, Linex):
+    size = float(np.max(np.abs(samples.targets)))
+    if loss.is_location and not 1e-20 < size < 1e20 and size > 0 and not isinstance(loss, Linex):
         # powers of what is huge or tiny are no numbers; in other units, these losses are the same but for a factor
         return _in_units(2.0 ** math.floor(math.log2(size)), samples, loss, limits)
-    first = rounds.first_run(
-        len(samples.targets), math.nextafter(low, -math.inf), math.nextafter(high, math.inf),
-        low + float(np.mean(samples.targets - low)),
-    )  # fmt: skip
-    if isinstance(loss, Quantile):
-        sides = {"lower": [rounds.LEAST], "upper": [rounds.GREATEST], "middle": [rounds.LEAST, rounds.GREATEST]}
-        first = np.repeat(first, len(sides[loss.side]))
-        first["side"] = sides[loss.side]
-    return _rounds_of(samples, loss, first, limits)
+    runs = rounds_of(samples, loss)
+    while len(runs.open) and runs.n_rounds < limits.rounds:
+        if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
+            break
+    return Blocks(*runs.blocks())
 
 
 def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Blocks:
@@ -280,19 +241,65 @@ def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Bloc
     return Blocks(starts, *(column * unit for column in columns))
 
 
-def _rounds_of(samples: Samples, loss: Loss, first: NDArray[np.void], limits: Limits) -> Blocks:
-    """Cut runs until they are blocks, or a limit is reached."""
+def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True) -> rounds.Rounds:
+    """All rows before the first round; `shortcuts`: a row alone gets its target at once."""
     custom = loss if isinstance(loss, Custom) else None
     address, user_data = custom.compiled[1:3] if custom is not None and custom.compiled is not None else (0, 0)
     weights = samples.weights
     if len(weights):  # only their ratios count
         weights = weights / 2.0 ** math.floor(math.log2(weights.max()))
-    problem = rounds.Problem(loss.kind, samples.parameters, address, user_data, samples.targets, weights, samples.ends)
-    runs = rounds.Rounds(problem, first, location=loss.is_location, custom=custom)
-    while len(runs.open) and runs.n_rounds < limits.rounds:
-        if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
-            break
-    return Blocks(*runs.blocks())
+    kind = SquaredError.kind if loss.is_mean else loss.kind
+    problem = rounds.Problem(kind, samples.parameters, address, user_data, samples.targets, weights, samples.ends)
+    if custom is not None:
+        first = _runs_in_domain(samples, custom)
+    elif isinstance(loss, Logistic):
+        first = _runs_of_log_odds(samples)
+    else:
+        first = _runs_of_targets(samples, loss)
+    return rounds.Rounds(problem, first, location=shortcuts and loss.is_location, custom=custom)
+
+
+def _runs_of_targets(samples: Samples, loss: Loss) -> NDArray[np.void]:
+    """Values lie between the least and the greatest target."""
+    low, high = float(samples.targets.min()), float(samples.targets.max())
+    first = rounds.first_run(
+        len(samples.targets), math.nextafter(low, -math.inf), math.nextafter(high, math.inf),
+        low + float(np.mean(samples.targets - low)),
+    )  # fmt: skip
+    if isinstance(loss, Quantile):
+        sides = {"lower": [rounds.LEAST], "upper": [rounds.GREATEST], "middle": [rounds.LEAST, rounds.GREATEST]}
+        first = np.repeat(first, len(sides[loss.side]))
+        first["side"] = sides[loss.side]
+    return first
+
+
+def _runs_of_log_odds(samples: Samples) -> NDArray[np.void]:
+    """Log-odds are infinite as long as all targets are 0, and from where all are 1."""
+    y, n = samples.targets, len(samples.targets)
+    borders = np.append(0, np.flatnonzero(samples.ends) + 1 if len(samples.ends) else np.arange(1, n + 1))
+    some, not_all = np.append(np.flatnonzero(y > 0), n), np.append(-1, np.flatnonzero(y < 1))
+    low = int(borders[np.searchsorted(borders, some[0], side="right") - 1])
+    high = int(borders[np.searchsorted(borders, not_all[-1] + 1)])
+    lo, hi = (-float(end) for end in (samples.parameters.max(), samples.parameters.min()))
+    first = np.repeat(rounds.first_run(n, lo - _LOG_ODDS, hi + _LOG_ODDS, 0.5 * lo + 0.5 * hi), 3)
+    first["start"], first["end"] = (0, low, high), (low, high, n)
+    for end, value in ((0, -np.inf), (2, np.inf)):
+        for field in ("lo", "hi", "cut", "value"):
+            first[field][end] = value
+    return first[first["start"] < first["end"]]
+
+
+def _runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
+    """Values lie where the derivatives of all rows add up to the right sign."""
+    low, high = float(samples.targets.min()), float(samples.targets.max())
+    span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
+    domain = loss.value_range
+    memory = rounds.Memory(len(samples.targets))
+    lo, low_end = _end(samples, loss, memory, min(max(low, domain[0]), domain[1]), -span, domain[0])
+    hi, high_end = _end(samples, loss, memory, min(max(high, domain[0]), domain[1]), span, domain[1])
+    untested = rounds.LOW_END * low_end + rounds.HIGH_END * high_end
+    cut = lo if low_end else hi if high_end else 0.5 * lo + 0.5 * hi
+    return rounds.first_run(len(samples.targets), lo, hi, cut, untested)
 
 
 def total_loss(samples: Samples, loss: Loss, stairs: Staircase) -> float:

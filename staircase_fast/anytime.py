@@ -1,0 +1,218 @@
+"""The paper's anytime algorithm, round by round."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _groups, _validation, rounds, solve
+from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
+from staircase_fast.staircase import Staircase
+
+_ROWS_AT_ONCE = 1 << 19
+_NOTHING = np.empty(0)
+
+
+class Anytime:
+    """A fit that can be stopped at any time, and says how far it has come.
+
+    Section VI of the paper.  After every round the value of each block is known to lie between `lower` and `upper`,
+    which are half as far apart as before.
+
+    Parameters
+    ----------
+    scores, targets, sample_weight : array_like of shape (n,)
+        As in `fit`.
+    loss : str or Loss
+        Any loss but an `UpdateRule`.
+    bounds : (lo, hi), optional
+        Values are held within these, and they are the first bounds of every block.  None stands for no bound: then
+        targets tell where to begin.
+    increasing : bool, default True
+
+    Notes
+    -----
+    A sum of derivatives within its own rounding error decides nothing: then the bounds of that block stay as they are,
+    and `refine` ends with "precision".
+
+    Thread-safety: one object must not be used by two threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> fit = sf.Anytime([1, 2, 3, 4], [1.3, 4.0, 2.2, 5.9], loss="log_cosh", bounds=(0, 8))
+    >>> for _ in range(3):
+    ...     fit.step()
+    >>> fit.lower, fit.upper
+    (array([1., 3., 5.]), array([2., 4., 6.]))
+    >>> fit.refine(tol=1e-6)
+    'tol'
+    >>> fit.n_rounds, fit.resolved, fit.staircase().values.round(5)
+    (23, True, array([1.3, 3.1, 5.9]))
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        targets: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        loss: str | Loss,
+        bounds: tuple[float | None, float | None] | None = None,
+        increasing: bool = True,
+    ) -> None:
+        self._loss = loss_of(loss)
+        if isinstance(self._loss, UpdateRule):
+            _validation.no_rounds(self._loss)
+        self._increasing = bool(_validation.direction(increasing, auto=False))
+        (lo, hi), (low, high) = _validation.bounds(bounds), self._loss.value_range
+        self._bounds, self._infinite = (max(lo, low), min(hi, high)), _validation.infinite_allowed(bounds)
+        columns = _validation.columns(scores, targets, sample_weight)
+        _validation.parameter_length(self._loss, len(columns[0]))
+        rows, kept = _validation.rows_of_losses(*columns, self._loss)
+        samples, kept = solve.samples_of(rows, kept)
+        if not self._increasing:
+            samples, kept = solve.reversed_samples(samples), kept.of_rows(slice(None, None, -1))
+        self._samples = samples
+        if isinstance(kept, PoissonDeviance):
+            samples, kept = solve.as_means(samples), PoissonDeviance()
+        self._rounds = solve.rounds_of(samples, kept, shortcuts=False)
+        self._hold()
+        n = len(samples.targets)
+        self._joined = 1 - samples.ends if len(samples.ends) else np.zeros(n, dtype=np.uint8)
+        self._work = np.empty(n * _groups.group_size(), dtype=np.uint8)
+        self._group_state = np.zeros(_groups.state_size(), dtype=np.uint8)
+        self._n_rounds = 0
+
+    def _hold(self) -> None:
+        """Begin with the bounds that were given, and cut at both: what lies beyond them has their value."""
+        first = self._rounds.open
+        by_targets = not isinstance(self._loss, (Custom, Logistic))
+        ends = ("lo", self._bounds[0], rounds.LOW_END, 1.0), ("hi", self._bounds[1], rounds.HIGH_END, -1.0)
+        for field, bound, flag, inwards in ends:
+            if math.isfinite(bound):
+                first[field] = bound
+            elif by_targets:
+                first[field] = np.nextafter(first[field], inwards * np.inf)  # the outermost target
+            if math.isfinite(bound) or by_targets:
+                first["untested"] |= flag
+        first["hi"], first["lo"] = np.maximum(first["hi"], first["lo"]), np.minimum(first["hi"], first["lo"])
+        first["cut"] = np.where(
+            first["untested"] & rounds.LOW_END, first["lo"],
+            np.where(first["untested"] & rounds.HIGH_END, first["hi"], 0.5 * first["lo"] + 0.5 * first["hi"]),
+        )  # fmt: skip
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return self._n_rounds
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of scores that are known to share a value, so far."""
+        return len(self._blocks()[0])
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """A proven lower bound of the value of each block."""
+        return self._blocks()[1]
+
+    @property
+    def upper(self) -> NDArray[np.float64]:
+        """A proven upper bound of the value of each block."""
+        return self._blocks()[2]
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the blocks are final: each is the only one between its bounds."""
+        open_runs = self._rounds.open
+        starts, stops = open_runs["start"], open_runs["end"]
+        joins = np.append(0, np.cumsum(self._joined))
+        return bool(np.all(joins[stops - 1] - joins[starts] == stops - 1 - starts))
+
+    def step(self) -> None:
+        """One round: cut between the bounds of every block."""
+        self._step(math.inf)
+
+    def refine(
+        self, *, tol: float | None = None, max_rounds: int | None = None, max_seconds: float | None = None
+    ) -> str:
+        """Rounds until one of these is reached, or values are as precise as floats are.
+
+        Parameters
+        ----------
+        tol : float, optional
+            Until all bounds are at most this far apart.
+        max_rounds : int, optional
+            At most so many more rounds.
+        max_seconds : float, optional
+            At most so long.  A round that was begun is gone on with by the next call.
+
+        Returns
+        -------
+        {"tol", "max_rounds", "max_seconds", "precision"}
+            Why it stopped.
+        """
+        width, most = _validation.tolerance(tol), _validation.round_count(max_rounds)
+        deadline = solve.deadline_after(_validation.seconds(max_seconds))
+        end = self._n_rounds + most
+        while len(self._rounds.open):
+            if tol is not None and float(np.max(self._rounds.open["hi"] - self._rounds.open["lo"])) <= width:
+                return "tol"
+            if self._n_rounds >= end:
+                return "max_rounds"
+            if time.monotonic() >= deadline or not self._step(deadline):
+                return "max_seconds"
+        return "precision"
+
+    def staircase(self) -> Staircase:
+        """The staircase as it is known now: each value half-way between its bounds."""
+        blocks = solve.Blocks(*self._rounds.blocks())
+        steps = solve.steps_of(self._samples, blocks, self._bounds, decreasing=not self._increasing, whole=False)
+        _validation.no_infinite_steps(steps.values, self._infinite, rising=self._increasing)
+        return Staircase._of_steps(steps, self._loss, self._increasing)
+
+    def _step(self, deadline: float) -> bool:
+        """A round, or False if the deadline came first."""
+        while np.any(self._rounds.open["untested"]):
+            if not self._rounds.cut_all(halve=True, tol=0.0, deadline=deadline):
+                return False
+        if not self._join(deadline) or not self._rounds.cut_all(halve=True, tol=0.0, deadline=deadline):
+            return False
+        self._rounds.close_in()
+        self._group_state[:] = 0
+        self._n_rounds += 1
+        return True
+
+    def _join(self, deadline: float) -> bool:
+        """Join groups, or False if the deadline came first."""
+        slopes = self._rounds.slopes()
+        runs = self._rounds.open[self._rounds.open["side"] <= 0]
+        runs = runs[np.argsort(runs["start"])]
+        starts, stops, cuts = (np.ascontiguousarray(runs[name]) for name in ("start", "end", "cut"))
+        problem = self._rounds.problem
+        while not _groups.join_groups(
+            problem.kind, problem.parameters, problem.function, problem.user_data, problem.targets, problem.weights,
+            slopes, starts, stops, cuts, _ROWS_AT_ONCE, self._group_state, self._work, self._joined,
+        ):  # fmt: skip
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
+    def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """First rows of blocks, in score order, and bounds."""
+        starts, _, lower, upper = self._rounds.blocks()
+        n = len(self._samples.targets)
+        first = np.append(True, self._joined[:-1] == 0)
+        for run in np.concatenate(self._rounds.done):
+            first[run["start"] + 1 : run["end"]] = False  # what has a value is one block
+        first[starts] = True
+        rows = np.flatnonzero(first[:n])
+        place = np.searchsorted(starts, rows, side="right") - 1
+        found = rows, np.clip(lower[place], *self._bounds), np.clip(upper[place], *self._bounds)
+        if self._increasing:
+            return found
+        return n - np.append(rows[1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()
