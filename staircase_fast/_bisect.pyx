@@ -21,9 +21,9 @@ finite and > 0.
 from libc.math cimport INFINITY, NAN, copysign, fabs, nextafter
 from libc.stdint cimport int64_t, uint8_t
 
-from staircase_fast._cut cimport CHUNK, Cut, Prefix, new_cut, see
+from staircase_fast._cut cimport CHUNK, Cut, Part, above, error_of, new_cut, see
 from staircase_fast._select cimport greater, lesser
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes, shift_for
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes
 from staircase_fast._sort cimport rank_of, score_of
 
 cdef enum:
@@ -33,8 +33,6 @@ cdef enum:
     LOW_END = 1           # the bounds are ends of the domain that have yet to be cut at
     HIGH_END = 2
     MANY_STALLS = 3
-
-cdef double SURE = 8.0 * 1.1102230246251565e-16           # slopes are right to some ulps
 
 
 # rounds.RUN is the same
@@ -108,7 +106,7 @@ def cut_runs(
     cdef Py_ssize_t n_runs = runs.shape[0] // sizeof(Run)
     cdef Cut *cut = <Cut *>&state[0]
     rows.model = Model(
-        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, 0.0, True
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, True
     )
     rows.y = &targets[0]
     rows.w = &weights[0] if weights.shape[0] else NULL
@@ -119,13 +117,12 @@ def cut_runs(
     rows.bad = -1
     with nogil:
         while first < n_runs and budget > 0 and rows.bad < 0:
-            if cut.next < run[first].start or cut.next >= run[first].end or cut.all.end == 0:
+            if cut.next < run[first].start or cut.next >= run[first].end or cut.since.end == 0:
                 cut[0] = new_cut(run[first].start)
-            rows.model.shift = shift_for(&rows.model, rows.y, run[first].start, run[first].end, run[first].cut)
             budget -= look(&rows, run + first, cut, budget)
             if cut.next == run[first].end and rows.bad < 0:
                 judge(&rows, run + first, cut, &out)
-                cut.all.end = 0
+                cut.since.end = 0
                 first += 1
     return first, out.n_open, out.n_done, rows.bad
 
@@ -171,56 +168,33 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
 
 cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) noexcept nogil:
     """Divide the run: rows below the cut, at the cut, above the cut."""
-    cdef Prefix low = cut.first, high = cut.last, none = Prefix(run.start, 0.0, 0.0, 0.0), rest = minus(&cut.all, &high)
-    cdef bint below = -low.sum > SURE * low.doubt, above = rest.sum > SURE * rest.doubt
+    cdef Part low = cut.below, at = cut.at, high = above(cut), joined
     if run.untested & LOW_END:                # nothing is below
-        close_at(run, run.start, high.end, run.lo, out)
-        divide(rows, run, run.side, &none, &high, &cut.all, out)
-        return
-    if run.untested & HIGH_END:
+        close_at(run, run.start, at.end, run.lo, out)
+        low.end = run.start
+    elif run.untested & HIGH_END:
         close_at(run, low.end, run.end, run.hi, out)
-        divide(rows, run, run.side, &low, &cut.all, &cut.all, out)
-        return
-    # a part whose sum may as well be zero does not part from the others
-    if not below:
-        low = none
-    if not above:
-        high = cut.all
-    if below and not above:
-        low = high = cut.all
-    elif above and not below:
-        low = high = none
-    if high.end == low.end:
-        divide(rows, run, run.side, &low, &high, &cut.all, out)
-    elif not is_level(run, high.curve - low.curve):
-        settle(rows, run, low.end, high.end, high.doubt - low.doubt, high.curve - low.curve, out)
-        divide(rows, run, run.side, &low, &high, &cut.all, out)
-    else:
+        high.end = at.end
+    elif at.end > low.end and is_level(run, at.curve):
+        # minimisers form an interval, perhaps: the least ones are below, the greatest ones above
         if run.side != GREATEST:
-            divide(rows, run, LEAST, &high, &high, &cut.all, out)
+            joined = Part(at.end, low.sum + at.sum, low.doubt + at.doubt, low.curve + at.curve)
+            narrow(rows, run, LEAST, run.start, &joined, True, out)
+            narrow(rows, run, LEAST, at.end, &high, False, out)
         if run.side != LEAST:
-            divide(rows, run, GREATEST, &low, &low, &cut.all, out)
+            joined = Part(high.end, high.sum + at.sum, high.doubt + at.doubt, high.curve + at.curve)
+            narrow(rows, run, GREATEST, run.start, &low, True, out)
+            narrow(rows, run, GREATEST, low.end, &joined, False, out)
+        return
+    else:
+        settle(rows, run, low.end, &at, out)
+    narrow(rows, run, run.side, run.start, &low, True, out)
+    narrow(rows, run, run.side, at.end, &high, False, out)
 
 
 cdef inline bint is_level(const Run *run, double curve) noexcept nogil:
     """Whether there may be zeros all around: a step aside would not change the sum by a number."""
     return not curve * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
-
-
-cdef void divide(
-    const Rows *rows, const Run *run, int64_t side, const Prefix *low, const Prefix *high, const Prefix *all,
-    Output *out
-) noexcept nogil:
-    """Rows of `low` are below the cut, those not in `high` above it."""
-    cdef Prefix rest = minus(all, high)
-    if low.end > run.start:
-        narrow(rows, run, side, run.start, low, True, out)
-    if run.end > high.end:
-        narrow(rows, run, side, high.end, &rest, False, out)
-
-
-cdef inline Prefix minus(const Prefix *whole, const Prefix *part) noexcept nogil:
-    return Prefix(whole.end, whole.sum - part.sum, whole.doubt - part.doubt, whole.curve - part.curve)
 
 
 cdef inline void close_at(const Run *run, int64_t start, int64_t end, double value, Output *out) noexcept nogil:
@@ -231,12 +205,14 @@ cdef inline void close_at(const Run *run, int64_t start, int64_t end, double val
 
 
 cdef void narrow(
-    const Rows *rows, const Run *run, int64_t side, Py_ssize_t start, const Prefix *part, bint below, Output *out
+    const Rows *rows, const Run *run, int64_t side, Py_ssize_t start, const Part *part, bint below, Output *out
 ) noexcept nogil:
     """The rows [start, part.end) lie below the cut, or above it."""
     cdef Run child = run[0]
     cdef bint whole = part.end - start == run.end - run.start
     cdef double width = run.hi - run.lo
+    if part.end == start:
+        return
     child.side = side
     child.start = start
     child.end = part.end
@@ -288,7 +264,7 @@ cdef inline void close(const Run *run, Output *out) noexcept nogil:
     """A run with narrow bounds is a block."""
     cdef Run block = run[0]
     if run.side != EITHER and not run.value == run.value:
-        block.value = run.hi
+        block.value = run.hi if run.side == LEAST else run.lo
     elif not run.value == run.value:
         block.value = 0.5 * run.lo + 0.5 * run.hi
         if run.d_lo > 0.0 > run.d_hi:
@@ -298,24 +274,24 @@ cdef inline void close(const Run *run, Output *out) noexcept nogil:
 
 
 cdef void settle(
-    const Rows *rows, const Run *run, Py_ssize_t start, Py_ssize_t end, double doubt, double curve, Output *out
+    const Rows *rows, const Run *run, Py_ssize_t start, const Part *part, Output *out
 ) noexcept nogil:
-    """The sum of the rows [start, end) is zero at the cut, within rounding."""
+    """The sum of the rows [start, part.end) is zero at the cut, within rounding."""
     cdef Run child = run[0]
     cdef double noise
-    if end == start:
+    if part.end == start:
         return
     child.start = start
-    child.end = end
+    child.end = part.end
     child.d_lo = NAN
     child.d_hi = NAN
     child.stalls = 0
-    noise = SURE * doubt / curve
-    if rows.location and end - start == 1:
-        close_at(run, start, end, held(rows.y[start], run.lo, run.hi), out)
+    noise = error_of(part.doubt) / part.curve
+    if rows.location and part.end - start == 1:
+        close_at(run, start, part.end, held(rows.y[start], run.lo, run.hi), out)
         return
     if noise <= 0.5 * ulp_of(run.cut):
-        close_at(run, start, end, run.cut, out)
+        close_at(run, start, part.end, run.cut, out)
         return
     child.step = 4.0 * (noise + ulp_of(run.cut))
     if run.value == run.value:                # beside the value it is not better
@@ -342,7 +318,7 @@ cdef inline double beside(Run *run) noexcept nogil:
     return cut if run.lo < cut < run.hi else middle(run, False)
 
 
-cdef inline void choose_cut(Run *run, double at, const Prefix *part, const Output *out) noexcept nogil:
+cdef inline void choose_cut(Run *run, double at, const Part *part, const Output *out) noexcept nogil:
     """The next cut, where the last one, at `at`, gave this sum."""
     cdef double step, beyond, cut
     if run.untested:
@@ -361,7 +337,7 @@ cdef inline void choose_cut(Run *run, double at, const Prefix *part, const Outpu
         beyond = 0.0
         if run.step != 0.0:
             beyond = lesser(0.25, 4.0 * (step / run.step) * (step / run.step)) * fabs(step)
-        beyond = greater(beyond, 2.0 * SURE * part.doubt / part.curve)
+        beyond = greater(beyond, 2.0 * error_of(part.doubt) / part.curve)
         run.step = step
         cut = at + step + copysign(beyond, step)
         cut = cut if run.lo < cut < run.hi else at + step

@@ -5,6 +5,9 @@
 # and rows after the last one above it.  That is what the paper's joins come to (Steps 3 and 4), without joining
 # anything.
 #
+# What is summed is P less its least value so far: a row that weighs more than all others together must not drown what
+# comes after it.  A sum within its own rounding error counts as zero.
+#
 # Observations are not divided: P counts only where a score ends.
 
 from libc.math cimport fabs
@@ -16,25 +19,30 @@ from staircase_fast._twofold cimport Twofold, add, rounded_off
 cdef enum:
     CHUNK = 256           # rows whose slopes are found before they are summed
 
-ctypedef struct Prefix:
+ctypedef struct Part:
     Py_ssize_t end        # the first row that does not belong to it
     double sum            # of D
-    double doubt          # of what may be wrong in the last digits of D
+    double doubt          # of sizes of what may be wrong in the last digits
     double curve          # of l''
 
 ctypedef struct Cut:
     Py_ssize_t next       # the first row that has not been seen
-    Twofold big
+    Part below            # rows up to where P is least
+    Part at               # rows from there up to where P is as low again
+    Part since            # rows from there up to the next one
+    Twofold big           # sums of `since`
     Twofold tail
     bint rounded          # whether the sum of big parts may not be exact
-    Prefix all            # of the rows seen
-    Prefix first          # the least one; of those, the shortest
-    Prefix last           # and the longest
+
+
+cdef inline double error_of(double doubt) noexcept nogil:
+    """How wrong a sum may be: slopes are right to some ulps."""
+    return 8.0 * 1.1102230246251565e-16 * doubt
 
 
 cdef inline Cut new_cut(Py_ssize_t start) noexcept nogil:
-    cdef Prefix empty = Prefix(start, 0.0, 0.0, 0.0)
-    return Cut(start, Twofold(0.0, 0.0), Twofold(0.0, 0.0), False, empty, empty, empty)
+    cdef Part none = Part(start, 0.0, 0.0, 0.0)
+    return Cut(start, none, none, none, Twofold(0.0, 0.0), Twofold(0.0, 0.0), False)
 
 
 cdef inline void see(
@@ -57,18 +65,40 @@ cdef inline void see(
         slope = lesser(greater(slope, -1e290), 1e290)         # infinite at the ends of a domain: a sum must not be NaN
         add(&cut.big, -product)
         add(&cut.tail, -slope)
-        cut.all.doubt += fabs(slope) + 1e-300                 # what is below may have been lost to underflow
+        cut.since.doubt += fabs(slope) + 1e-300               # what is below may have been lost to underflow
+        cut.since.curve += w
         if product != 0.0 and (cut.rounded or cut.big.lo != 0.0):
             # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
-            cut.all.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
+            cut.since.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
             cut.rounded = True
-        cut.all.curve += w
         if ends == NULL or ends[i]:
-            cut.all.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
-            if cut.all.sum <= cut.last.sum:
-                cut.all.end = cut.next + i + 1
-                cut.last = cut.all
-                if cut.all.sum < cut.first.sum:
-                    cut.first = cut.all
+            cut.since.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
+            if cut.since.sum <= error_of(cut.since.doubt):
+                cut.since.end = cut.next + i + 1
+                if cut.since.sum < -error_of(cut.since.doubt):
+                    begin_anew(cut)
+                else:
+                    cut.at = cut.since
     cut.next += n
-    cut.all.end = cut.next
+    cut.since.end = cut.next
+
+
+cdef inline void begin_anew(Cut *cut) noexcept nogil:
+    """All rows so far lie below."""
+    cdef Part none = Part(cut.since.end, 0.0, 0.0, 0.0)
+    cut.below.end = cut.since.end
+    cut.below.sum += cut.since.sum
+    cut.below.doubt += cut.since.doubt
+    cut.below.curve += cut.since.curve
+    cut.at = none
+    cut.since = none
+    cut.big = Twofold(0.0, 0.0)
+    cut.tail = Twofold(0.0, 0.0)
+    cut.rounded = False
+
+
+cdef inline Part above(const Cut *cut) noexcept nogil:
+    """The rows after those at the cut."""
+    return Part(
+        cut.since.end, cut.since.sum - cut.at.sum, cut.since.doubt - cut.at.doubt, cut.since.curve - cut.at.curve
+    )

@@ -10,7 +10,7 @@
 #
 # Assumed of the caller: y and p within their domains, z within the values or at their ends; nothing is NaN.
 
-from libc.math cimport exp, expm1, fabs, fmin, log, log1p, pow, sqrt
+from libc.math cimport INFINITY, exp, expm1, fabs, fmin, log, log1p, pow, sqrt
 
 ctypedef struct Slope:
     double big
@@ -40,7 +40,8 @@ cdef inline double log_loss(double z, double y) noexcept nogil:
 
 cdef inline Slope log_loss_slope(double z, double y) noexcept nogil:
     cdef double left = y / z if y > 0.0 else 0.0, right = (1.0 - y) / (1.0 - z) if y < 1.0 else 0.0
-    return Slope(0.0, right - left, (left / z if y > 0.0 else 0.0) + (right / (1.0 - z) if y < 1.0 else 0.0))
+    cdef double slope = (z - y) / (z * (1.0 - z)) if 0.0 < z < 1.0 else right - left
+    return Slope(0.0, slope, (left / z if y > 0.0 else 0.0) + (right / (1.0 - z) if y < 1.0 else 0.0))
 
 
 # Poisson deviance: e z - y log z.  Targets >= 0, values >= 0, exposure e > 0.
@@ -49,7 +50,7 @@ ctypedef struct PoissonDeviance:
     double p              # exposure
 
 cdef inline double poisson_deviance(double e, double z, double y) noexcept nogil:
-    return e * z - (y * log(z) if y > 0.0 else 0.0)
+    return e * z - (y * log(z) if y > 0.0 and z < INFINITY else 0.0)
 
 cdef inline Slope poisson_deviance_slope(double e, double z, double y) noexcept nogil:
     cdef double rate = y / z if y > 0.0 else 0.0
@@ -78,7 +79,7 @@ cdef inline double tweedie_deviance(double p, double z, double y) noexcept nogil
     if p == 0.0:
         return (z - y) * (z - y)
     if p == 1.0:
-        return 2.0 * ((y * log(y / z) if y > 0.0 else 0.0) - y + z)
+        return 2.0 * ((y * log(y / z) if y > 0.0 and z < INFINITY else 0.0) - y + z)
     if p == 2.0:
         return 2.0 * (log(z / y) + y / z - 1.0)
     return 2.0 * (
@@ -87,8 +88,9 @@ cdef inline double tweedie_deviance(double p, double z, double y) noexcept nogil
     )
 
 cdef inline Slope tweedie_deviance_slope(double p, double z, double y) noexcept nogil:
-    cdef double factor = 2.0 * pow(z, -p)
-    return Slope(0.0, (z - y) * factor if z != y else 0.0, factor)
+    if z == 0.0 or p <= 0.0:
+        return Slope(0.0, 2.0 * (z - y) * pow(z, -p) if z != y else 0.0, 0.0)
+    return Slope(0.0, 2.0 * ((z - y) / z) * pow(z, 1.0 - p), 2.0 * pow(z, -p))
 
 
 # Logistic loss: log(1 + exp(z + o)) - y (z + o).  Targets in [0, 1], values are log-odds, any offset o.
@@ -109,23 +111,23 @@ cdef inline Slope logistic_slope(double o, double z, double y) noexcept nogil:
     return Slope(-y, tail, tail / (1.0 + e))
 
 
-# Linex: exp(a r) - a r - 1.  Any targets, any values, shape a != 0.  Slopes may be divided by exp(shift), all of them:
-# where they add up to zero they still do, and those that would overflow do not.
+# Linex: exp(a r) - a r - 1.  Any targets, any values, shape a != 0.
 
 ctypedef struct Linex:
     double p              # shape
-    double shift
 
 cdef inline double linex(double a, double z, double y) noexcept nogil:
-    return expm1(a * (z - y)) - a * (z - y)
+    cdef double x = a * (z - y), sum = 1.0
+    cdef int k
+    if fabs(x) > 0.5:
+        return expm1(x) - x
+    for k in range(16, 2, -1):                 # x**2/2 (1 + x/3 (1 + x/4 (..))): the difference would cancel
+        sum = 1.0 + sum * x / k
+    return 0.5 * x * x * sum
 
-cdef inline Slope linex_slope(double a, double shift, double z, double y) noexcept nogil:
-    cdef double e
-    if shift == 0.0:
-        e = expm1(a * (z - y))
-        return Slope(0.0, a * e, a * a * (1.0 + e))
-    e = exp(a * (z - y) - shift)
-    return Slope(0.0, a * (e - exp(-shift)), a * a * e)
+cdef inline Slope linex_slope(double a, double z, double y) noexcept nogil:
+    cdef double e = expm1(a * (z - y))
+    return Slope(0.0, a * e, a * a * (1.0 + e))
 
 
 # Expectile of level t in (0, 1): |t - [r > 0]| r**2.  Any targets, any values.
@@ -179,7 +181,7 @@ ctypedef struct PseudoHuber:
 
 cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
     cdef double q = fabs(z - y) / d
-    return d * d * (q * (q / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else q)
+    return d * (d * (q * (q / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else q))
 
 cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
     cdef double q = (z - y) / d, size = fmin(fabs(q), 1e150), root = sqrt(1.0 + size * size)
@@ -197,8 +199,8 @@ ctypedef struct LogCosh:
 cdef inline double log_cosh(double s, double z, double y) noexcept nogil:
     cdef double q = fabs(z - y) / s
     if q < 1.0:                                # log cosh q = log(1 + 2 sinh(q/2)**2), and cosh q - 1 would cancel
-        return s * s * log1p(expm1(q) * expm1(q) / (2.0 * exp(q)))
-    return s * s * (q + log1p(exp(-2.0 * q)) - 0.6931471805599453)
+        return s * (s * log1p(expm1(q) * expm1(q) / (2.0 * exp(q))))
+    return s * (s * (q + log1p(exp(-2.0 * q)) - 0.6931471805599453))
 
 cdef inline Slope log_cosh_slope(double s, double z, double y) noexcept nogil:
     cdef double q = (z - y) / s, size = fabs(q), x = q * q, e = exp(-2.0 * size), rest = 2.0 * e / (1.0 + e)
@@ -302,7 +304,7 @@ cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
     elif functional is Logistic:
         return logistic_slope(f.p, z, y)
     elif functional is Linex:
-        return linex_slope(f.p, f.shift, z, y)
+        return linex_slope(f.p, z, y)
     elif functional is Expectile:
         return expectile_slope(f.p, z, y)
     elif functional is Quantile:

@@ -9,7 +9,7 @@ Kernels here assume what those of _bisect.pyx do.
 from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes, shift_for
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes
 
 
 ctypedef struct Group:
@@ -41,9 +41,9 @@ def join_groups(
     uint8_t[::1] stack not None,              # work: Group, room for all rows
     uint8_t[::1] joined not None,             # IN, OUT whether a row and the next one are in one group
 ):
-    """Join groups of each run while one with D >= 0 is followed by one with D <= 0; return whether all runs are done."""
+    """Join groups of each run while one with D >= 0 is followed by one with D <= 0; return whether all are done."""
     cdef Model model = Model(
-        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, 0.0, True
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, True
     )
     cdef State *now = <State *>&state[0]
     cdef Group *groups = <Group *>&stack[0]
@@ -61,7 +61,6 @@ def join_groups(
                 now.current = Group(now.row, 0.0)
             n = min(CHUNK, stops[now.run] - now.row)
             if slopes.shape[0] == 0:
-                model.shift = shift_for(&model, &targets[0], now.row, now.row + n, cuts[now.run])
                 fill_slopes(&model, &targets[0], now.row, n, &cuts[now.run], 0, out)
             for i in range(n):
                 row = now.row + i

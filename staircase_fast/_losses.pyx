@@ -14,7 +14,7 @@ def values(
     double[::1] out not None,                 # OUT
 ):
     """out[i] = l(z[i], y[i])."""
-    cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, NULL, NULL, 0.0, False)
+    cdef Model model = Model(kind, &parameters[0], parameters.shape[0] > 1, NULL, NULL, False)
     with nogil:
         if z.shape[0]:
             fill_values(&model, &y[0], z.shape[0], &z[0], &out[0])
@@ -33,7 +33,7 @@ def slopes(
 ):
     """Return the first entry where a user's derivative is NaN or decreases, or -1."""
     cdef Model model = Model(
-        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, 0.0, False
+        kind, &parameters[0], parameters.shape[0] > 1, <void *>function, <void *>user_data, False
     )
     cdef Py_ssize_t bad = -1
     with nogil:

@@ -3,7 +3,7 @@
 # A loop is compiled for each loss; which one is chosen here, so that callers need not be.  A user's compiled function
 # is one more loop.
 
-from libc.math cimport INFINITY, fabs, fmax
+from libc.math cimport INFINITY, fabs
 
 from staircase_fast._functionals cimport (
     Expectile, GammaDeviance, Huber, Linex, Logistic, LogCosh, LogLoss, PoissonDeviance, Power, PseudoHuber, Quantile,
@@ -37,25 +37,12 @@ ctypedef struct Model:
     Py_ssize_t p_step         # .. or 0: one of all
     void *function            # a user's
     void *user_data
-    double shift              # of Linex
     bint by_unit              # whether slopes may be given in units of a parameter that is one of all
 
 ctypedef struct Slopes:       # arrays, an entry per sample
     double *big
     double *tail
     double *curve
-
-
-cdef inline double shift_for(
-    const Model *model, const double *y, Py_ssize_t start, Py_ssize_t end, double z
-) noexcept nogil:
-    """The shift that keeps slopes of the samples [start, end) at z from overflow."""
-    cdef double greatest = 0.0
-    cdef Py_ssize_t i
-    if model.kind == LINEX:
-        for i in range(start, end):
-            greatest = fmax(greatest, model.p[i if model.p_step else 0] * (z - y[i]))
-    return greatest if greatest > 600.0 else 0.0
 
 
 cdef inline Py_ssize_t fill_slopes(
@@ -78,7 +65,7 @@ cdef inline Py_ssize_t fill_slopes(
     elif model.kind == LOGISTIC:
         fill(Logistic(0.0), model, y, first, n, z, z_step, out)
     elif model.kind == LINEX:
-        fill(Linex(0.0, model.shift), model, y, first, n, z, z_step, out)
+        fill(Linex(0.0), model, y, first, n, z, z_step, out)
     elif model.kind == EXPECTILE:
         fill(Expectile(0.0), model, y, first, n, z, z_step, out)
     elif model.kind == QUANTILE:
@@ -158,7 +145,7 @@ cdef inline void fill_values(
     elif model.kind == LOGISTIC:
         values(Logistic(0.0), model, y, n, z, out)
     elif model.kind == LINEX:
-        values(Linex(0.0, 0.0), model, y, n, z, out)
+        values(Linex(0.0), model, y, n, z, out)
     elif model.kind == EXPECTILE:
         values(Expectile(0.0), model, y, n, z, out)
     elif model.kind == QUANTILE:

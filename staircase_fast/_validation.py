@@ -204,6 +204,16 @@ def no_rounds(loss: Loss) -> NoReturn:
     raise TypeError(f"`loss` must have a derivative; {loss!r} says only how blocks merge: use `fit`.")
 
 
+def moderate_shapes(shapes: NDArray[np.float64], targets: NDArray[np.float64], most: float) -> None:
+    """Refuse shapes of single samples whose exponentials no float64 holds."""
+    size, shape = float(targets.max()) * 0.5 - float(targets.min()) * 0.5, float(np.max(np.abs(shapes)))
+    if not shape * size < most / 2:
+        raise ValueError(
+            f"`shape` times the range of targets must be below {most:g} where shapes differ; "
+            f"got {shape} and {2 * size}."
+        )
+
+
 def usable_products(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
     """Refuse rates and weights, which were computed from what was given, that left the range of floats."""
     bad = ~np.isfinite(rates) | ~np.isfinite(weights) | (weights == 0)
@@ -303,6 +313,8 @@ def pair_of_reals(z: ArrayLike, y: ArrayLike, loss: Loss) -> tuple[NDArray[np.fl
         numbers = _array(name, given).astype(np.float64)
         flat = numbers.reshape(-1)
         _refuse(name, "not be NaN", flat, np.isnan(flat))
+        if name == "y":
+            _refuse(name, "be finite", flat, np.isinf(flat))
         _refuse(name, f"be {_range_text(low, high)} for {loss.name}", flat, (flat < low) | (flat > high))
         found.append(numbers)
     return found[0], found[1]

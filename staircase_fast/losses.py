@@ -34,7 +34,10 @@ _NO_PARAMETER = np.zeros(1)
 
 
 class Loss:
-    """A loss l(z, y) of a value z for a target y, strictly convex in z.
+    """A loss l(z, y) of a value z for a target y.
+
+    It is strictly convex in z, or at least (gamma, Tweedie) falls up to its only minimum and rises from there, as does
+    every sum of its kind.
 
     A parameter is a number, or an array with one entry per sample: then each sample has a loss of its own.  Two losses
     are equal if they are of one kind with the same parameters.
@@ -118,6 +121,13 @@ class Loss:
     def per_sample(self) -> bool:
         """Whether samples differ in more than their targets."""
         return len(self.parameters) > 1
+
+    def sort_keys(self) -> tuple[NDArray[Any], ...]:
+        """What samples differ in besides their targets."""
+        return (self.parameters,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.arguments())
 
     def of_rows(self, chosen: NDArray[Any] | slice) -> Loss:
         """The loss of some of the samples, or of all in another order."""
@@ -523,6 +533,10 @@ class Custom(Loss):
         """What makes an equal loss."""
         return {"derivative": self.function, "args": self.args, "domain": self.value_range}
 
+    def sort_keys(self) -> tuple[NDArray[Any], ...]:
+        """What samples differ in besides their targets."""
+        return tuple(arg for arg in self.args if np.ndim(arg))
+
     def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
         """The loss of some of the samples, or of all in another order."""
         other = Custom(self.function, (), self.value_range)
@@ -600,6 +614,11 @@ _KINDS: tuple[type[Loss], ...] = (
     PseudoHuber, LogCosh, Power,
 )  # fmt: skip
 BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS} | {"squared": SquaredError, "log": LogLoss}
+
+
+def _remade(kind: type[Loss], arguments: dict[str, Any]) -> Loss:
+    """What pickle and copy make anew."""
+    return kind(**arguments)
 
 
 def loss_of(given: object) -> Loss:

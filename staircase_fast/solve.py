@@ -72,7 +72,17 @@ def samples_of(rows: Rows, loss: Loss) -> tuple[Samples, Loss]:
         x, y, w = order.in_score_order(rows._replace(targets=y))[:3]
     ends = np.ones(len(x), dtype=np.uint8)
     np.not_equal(x[1:], x[:-1], out=ends[:-1].view(np.bool_))
-    return Samples(x, y, w, loss.parameters, ends[:0] if ends.all() else ends), loss
+    if ends.all():
+        return Samples(x, y, w, loss.parameters, ends[:0]), loss
+    # rows of one score in an order of their own, so that sums do not depend on that of the user
+    begins = np.append(np.uint8(1), ends[:-1])
+    tied = np.flatnonzero((ends & begins) == 0)
+    keys = [column[tied] for column in (*loss.sort_keys(), w, y, np.cumsum(begins)) if len(column) > 1]
+    place = np.arange(len(x))
+    place[tied] = tied[np.lexsort(keys)]
+    if loss.per_sample:
+        loss = loss.of_rows(place)
+    return Samples(x, y[place], w[place] if len(w) else w, loss.parameters, ends), loss
 
 
 def fit_samples(
@@ -95,7 +105,7 @@ def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, d
     if whole:
         # a value that is off by some rounding must not leave its targets; of one target, it is that
         low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
-        values = np.clip(blocks.values, low, high)
+        values = np.maximum.accumulate(np.clip(blocks.values, low, high))  # some rounding must not turn steps round
         blocks = Blocks(
             blocks.starts, values, np.minimum(np.maximum(blocks.lower, low), values),
             np.maximum(np.minimum(blocks.upper, high), values),
@@ -108,6 +118,16 @@ def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, d
     left, right = (samples.scores[index].astype(np.float64) for index in (starts, stops - 1))
     steps = Steps(left, right, blocks.values, weights, counts, blocks.lower, blocks.upper)
     return ordered.turned(steps) if decreasing else steps
+
+
+def _log_sum_exp(shape: float) -> UpdateRule:
+    """Linex where exponentials are no numbers, but their logarithms are."""
+
+    def merge(y1: float, log1: float, y2: float, log2: float) -> tuple[float, float]:
+        total = np.logaddexp(log1, log2)
+        return (total - np.logaddexp(log1 - shape * y1, log2 - shape * y2)) / shape, total
+
+    return UpdateRule(merge, lambda y, w: (y, math.log(w)))
 
 
 def reversed_samples(samples: Samples) -> Samples:
@@ -135,6 +155,9 @@ def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
         shape, low, high = (float(one) for one in (samples.parameters[0], samples.targets.min(), samples.targets.max()))
         if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
             return _by_exponentials(samples, shape, low, high)
+        return _by_rule(samples, _log_sum_exp(shape))
+    if isinstance(loss, Linex):
+        _validation.moderate_shapes(samples.parameters, samples.targets, _WIDE)
     if isinstance(loss, UpdateRule):
         return _by_rule(samples, loss)
     return _by_rounds(samples, loss, limits)
