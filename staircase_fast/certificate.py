@@ -126,7 +126,7 @@ def certify(
 
     `worst_index` is a row at the end of a first part, or at the beginning of a last part, whose sum of slopes is the
     largest fault; of an optimal staircase, the one that is closest to being one.  If the value of a step is not
-    allowed by bounds or loss, it is a row of the step.
+    allowed by bounds or loss, or is on the wrong side of the one before, it is a row of the step.
 
     Thread-safety: inputs are only read; the kernel runs without the GIL.
 
@@ -293,9 +293,10 @@ def _sums(slopes: _Slopes, pieces: _Pieces, joined: NDArray[np.bool_]) -> tuple[
 
 def _verdict(pieces: _Pieces, sums: tuple[_Sums, _Sums], ends: tuple[float, float]) -> tuple[bool, int]:
     """Whether no first part would rather be lower, nor a last part higher; the row where that holds least."""
-    outside = (pieces.values < ends[0]) | (pieces.values > ends[1])
-    if outside.any():
-        return False, int(pieces.starts[np.argmax(outside)])
+    z = pieces.values
+    wrong = (z < ends[0]) | (z > ends[1]) | np.append(False, z[1:] < z[:-1])  # a step may be two pieces
+    if wrong.any():
+        return False, int(pieces.starts[np.argmax(wrong)])
     first = np.flatnonzero(~pieces.joined)
     sizes = np.diff(np.append(first, len(pieces.values)))
     at_low, at_high = (
