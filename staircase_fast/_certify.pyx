@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK
 from staircase_fast._select cimport greater, lesser
-from staircase_fast._slopes cimport LOGISTIC, QUANTILE, Model, Slopes, fill_slopes
+from staircase_fast._slopes cimport HUBER, LOGISTIC, QUANTILE, Model, Slopes, fill_slopes
 from staircase_fast._twofold cimport Twofold, add, rounded_off
 
 cdef double ULP = 2.220446049250313e-16
@@ -145,9 +145,10 @@ cdef inline void add_row(
             add_big(sums, sign * rounded_off(w, big, product))
         if fabs(product) < 1e-280:
             sums.doubt += ULP * fabs(product)
-        if rows.model.kind == QUANTILE:
-            # a level of 0.7 is not exactly that, and ten of them are meant to be 7
-            sums.doubt += w * ULP
+        if rows.model.kind == QUANTILE or rows.model.kind == HUBER:
+            # where slopes are level, no tail decides; and ten levels or weights of 0.7, which is not exactly that, are
+            # meant to be 7
+            sums.doubt += ULP * fabs(product)
         elif rows.model.kind == LOGISTIC and big > 0.0:
             sums.doubt += w * fabs((1.0 - big) - y)
 
