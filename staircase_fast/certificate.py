@@ -336,17 +336,20 @@ def _box(
     """Natural parameters, or values, between which the optimum of rows that are not settled lies."""
     part = slice(*settled)
     lowest, highest = _natural(loss, np.array(ends))
-    w = slopes.weights[part] if len(slopes.weights) else np.ones(settled[1] - settled[0])
+    y = slopes.targets[part]
+    w = slopes.weights[part] if len(slopes.weights) else np.ones(len(y))
+    borders = np.flatnonzero(slopes.ends[part]) if len(slopes.ends) else np.arange(len(y))
     if isinstance(loss, (LogLoss, Logistic)):
+        # of the first block of the optimum, the mean is at least this, and of the last one, at most 1 less this
         y = samples.targets[part]
-        ones, zeros = _least_share(y, w), _least_share(1.0 - y, w)
-        low, high = math.log(ones) - math.log1p(-ones) - 1e-9, math.log1p(-zeros) - math.log(zeros) + 1e-9
+        first = _least_mean(y, w, borders)
+        last = _least_mean(1.0 - y[::-1], w[::-1], len(y) - 2 - np.append(borders[:-1][::-1], -1))
+        low, high = math.log(first) - math.log1p(-first) - 1e-9, math.log1p(-last) - math.log(last) + 1e-9
         if isinstance(loss, Logistic):
             offset = samples.parameters[part] if len(samples.parameters) > 1 else samples.parameters
             low, high = low - float(offset.max()), high - float(offset.min())
     else:
-        y = slopes.targets[part]
-        least = _least_share(y, w) if _ends_of_targets(loss)[0] else y.min()
+        least = _least_mean(y, w, borders) if loss.target_range[0] >= 0 else float(y.min())
         error = 2 * slopes.target_error
         box = np.ldexp(np.array([least * (1 - error), y.max() * (1 + error)]), slopes.shift)
         low, high = _natural(loss, np.clip(box, *loss.value_range))
@@ -354,10 +357,10 @@ def _box(
     return float(low), float(high)
 
 
-def _least_share(y: _Floats, w: _Floats) -> float:
-    """The least mean that some rows, not all with targets of 0, can have."""
-    some = y > 0
-    return max(float((w * y)[some].min() / w.sum()) * (1 - 1e-12), float(y.min()))
+def _least_mean(y: _Floats, w: _Floats, borders: NDArray[np.int64]) -> float:
+    """The least mean of first rows up to one of these, or a little less; targets are not below 0."""
+    means = np.cumsum(w * y)[borders] / np.cumsum(w)[borders]
+    return float(means.min()) * (1 - 4 * (len(y) + 4) * _ULP)
 
 
 def _gap(
