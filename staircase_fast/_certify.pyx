@@ -10,7 +10,7 @@ doubles, tails in two.  A sum is worth what is known of its error, its doubt: so
 the distance z - y changes.
 
 Kernels here assume clean input: n >= 1, rows in order, targets, values and parameters in the domain of the loss,
-weights > 0 and <= 1; pieces are not empty, and begin and end where scores do.
+weights >= 0 and at most 2**400; pieces are not empty, and begin and end where scores do.
 """
 
 from libc.math cimport INFINITY, fabs
@@ -22,6 +22,7 @@ from staircase_fast._slopes cimport HUBER, LOGISTIC, QUANTILE, Model, Slopes, fi
 from staircase_fast._twofold cimport Twofold, add, rounded_off
 
 cdef double ULP = 2.220446049250313e-16
+cdef double TINY = 2e-323             # what underflow may take from a target, a weight or a product
 cdef double MOST = 1e290              # slopes may be infinite at the ends of a domain: a sum must not be NaN
 
 
@@ -132,9 +133,10 @@ cdef inline void add_row(
 ) noexcept nogil:
     cdef double w = rows.w[row] if rows.w != NULL else 1.0, sign = -1.0 if rows.backward else 1.0
     cdef double y = rows.y[row], p = rows.model.p[row * rows.model.p_step], distance, product
+    sums.doubt += TINY * (1.0 + w + lesser(fabs(tail), MOST))
     tail = lesser(greater(w * tail, -MOST), MOST)
     add(&sums.tail, sign * tail)
-    sums.doubt += 8.0 * ULP * fabs(tail) + 1e-323
+    sums.doubt += 8.0 * ULP * fabs(tail)
     if curve != 0.0:                          # it is where z may be infinite
         distance = fabs(z) + fabs(p) if rows.model.kind == LOGISTIC else fabs(z - y)
         sums.doubt += lesser(w * fabs(curve) * (2.0 * ULP * distance + rows.target_error * fabs(y)), MOST)

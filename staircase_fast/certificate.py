@@ -28,7 +28,7 @@ _Floats = NDArray[np.float64]
 _ULP = 2.0**-52
 _ULPS = 4.0  # a value may be off by so many
 _INFINITE = 1e289  # slopes are not summed beyond (`_certify.pyx`)
-_LARGE = 200  # powers of 2 beyond which numbers are brought nearer to 1
+_USUAL, _LARGE = 100, 400  # numbers not below 2 to the one, as they are or inverted, are scaled to 2 to the other
 _NO_PARAMETER = np.zeros(1)
 
 
@@ -176,9 +176,7 @@ def _samples(rows: Rows, loss: Loss, places: NDArray[np.int64]) -> Samples:
     """The rows in this order."""
     x, y, w, p = rows.scores[places], rows.targets[places].astype(np.float64), rows.weights, loss.parameters
     ends = np.append(x[1:] != x[:-1], True).view(np.uint8)
-    return Samples(
-        x, y, w[places] if len(w) else w, p[places] if len(p) > 1 else p, ends[:0] if ends.all() else ends
-    )
+    return Samples(x, y, w[places] if len(w) else w, p[places] if len(p) > 1 else p, ends[:0] if ends.all() else ends)
 
 
 def _judge(
@@ -193,7 +191,9 @@ def _judge(
     slopes = _slopes(samples, loss, values)
     alone = np.zeros(len(pieces.values), dtype=np.bool_)
     sums = _sums(slopes, pieces, alone)
-    gap = _cost_of_settled(samples, loss, pieces, settled, ends) + _gap(samples, loss, slopes, pieces, sums, settled, ends)
+    gap = _cost_of_settled(samples, loss, pieces, settled, ends) + _gap(
+        samples, loss, slopes, pieces, sums, settled, ends
+    )
     if pieces.joined.any():
         sums = _sums(slopes, pieces, pieces.joined)
     optimal, row = _verdict(pieces, sums, ends)
@@ -272,11 +272,13 @@ def _slopes(samples: Samples, loss: Loss, values: _Floats) -> _Slopes:
             exposure = np.broadcast_to(samples.parameters, y.shape)
             y, w, error = y / exposure, exposure * w if len(w) else exposure.copy(), 2 * _ULP
         exponent = math.frexp(max(float(np.abs(y).max()), float(np.abs(values).max())))[1]
-        if abs(exponent) > _LARGE:
-            y, shift, unit = np.ldexp(y, -exponent), exponent, unit + exponent
+        if abs(exponent) > _USUAL:
+            shift = exponent - _LARGE
+            y, unit = np.ldexp(y, -shift), unit + shift
     if len(w):
         exponent = math.frexp(float(w.max()))[1]
-        w, unit = np.ldexp(w, -exponent), unit + exponent
+        if abs(exponent) > _USUAL:
+            w, unit = np.ldexp(w, _LARGE - exponent), unit + exponent - _LARGE
     return _Slopes(kind, parameters, y, w, samples.ends, error, shift, unit)
 
 
@@ -284,7 +286,8 @@ def _sums(slopes: _Slopes, pieces: _Pieces, joined: NDArray[np.bool_]) -> tuple[
     """Of first parts of pieces, at values just below; of last parts, with the opposite sign, just above."""
     found = []
     for values, backward in ((pieces.below, False), (pieces.above, True)):
-        sums = _Sums(*np.empty((4, len(values))), np.empty(len(values), dtype=np.int64))
+        total, doubt, most, excess = np.empty((4, len(values)))
+        sums = _Sums(total, doubt, most, excess, np.empty(len(values), dtype=np.int64))
         at = np.ldexp(values, -slopes.shift)
         _certify.sum_slopes(*slopes[:6], pieces.starts, at, joined.view(np.uint8), backward, *sums)
         found.append(sums)
@@ -383,7 +386,7 @@ def _gap(
     if not inside.any():
         return 0.0
     z, below, above = (_natural(loss, column[inside]) for column in pieces[1:4])
-    low, high = (_Sums(*(column[inside] for column in one)) for one in sums)
+    low, high = (_Sums(one[0][inside], one[1][inside], one[2][inside], one[3], one[4]) for one in sums)
     A, B = _box(samples, loss, slopes, settled, ends)
     if not (np.isfinite(z).all() and math.isfinite(A) and math.isfinite(B)):
         return math.inf
@@ -396,9 +399,7 @@ def _gap(
         total_low, total_high = np.where(at_end, total - doubt, total_low), np.where(at_end, total + doubt, total_high)
     # positions are right to some ulps
     error = 8 * _ULP * (np.abs(z) + abs(A) + abs(B)) * np.maximum(np.abs(total_low), np.abs(total_high))
-    if_low, if_high = (
-        np.maximum(total_low * (z - end), total_high * (z - end)) + error * (z != end) for end in (A, B)
-    )
+    if_low, if_high = (np.maximum(total_low * (z - end), total_high * (z - end)) + error * (z != end) for end in (A, B))
     width = (B - A) + 8 * _ULP * (abs(A) + abs(B))
     most = np.where(at_low, high.most, np.where(at_high, low.most, np.maximum(low.most, total_high + high.most)))
     divided = width * most + np.where(at_low, if_low, if_high)

@@ -4,7 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from problems import LOSSES, Problem, problem_of
+from strategies import rows
 
 import staircase_fast as sf
 
@@ -216,7 +219,11 @@ def test_infinite_log_odds_are_optimal_where_all_labels_are_one():
     assert not sf.certify(stairs, scores, labels, bounds=(-9, 9)).optimal
     assert sf.certify(stairs, scores, ~labels).gap == math.inf
     held = sf.fit(scores, labels, loss="logistic", bounds=(-9, 9))
-    assert sf.certify(held, scores, labels, bounds=(-9, 9)) == (True, pytest.approx(0, abs=1e-12), pytest.approx(2, abs=2))
+    assert sf.certify(held, scores, labels, bounds=(-9, 9)) == (
+        True,
+        pytest.approx(0, abs=1e-12),
+        pytest.approx(2, abs=2),
+    )
     without = sf.certify(held, scores, labels)
     assert not without.optimal
     assert 2 * math.log1p(math.exp(-9)) <= without.gap < 2.1 * math.log1p(math.exp(-9))
@@ -289,3 +296,11 @@ def test_the_kernel_sees_what_the_python_layer_gives_it_untouched():
         column.setflags(write=False)
     stairs = sf.fit(scores, targets, sample_weight=weights, loss="huber")
     assert sf.certify(stairs, scores, targets, sample_weight=weights).optimal
+
+
+@given(rows(), st.booleans())
+def test_every_fit_of_means_is_certified_whatever_the_numbers(rows, increasing):
+    stairs = sf.fit(rows.scores, rows.targets, sample_weight=rows.weights, increasing=increasing)
+    certificate = sf.certify(stairs, rows.scores, rows.targets, sample_weight=rows.weights)
+    assert certificate.optimal
+    assert certificate.gap >= 0
