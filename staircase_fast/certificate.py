@@ -115,7 +115,8 @@ def certify(
 
     `optimal` is judged to rounding, as values are floats: slopes are taken at 4 ulps below and above the value, steps
     that are no farther apart than that may as well be one, and a sum of slopes counts as a fault only if it exceeds its
-    own rounding error, which is 8 ulps of each slope and what 2 ulps of z - y change.  So values that are right to a
+    own rounding error, which is 8 ulps of each slope and what 2 ulps of z - y change; of slopes that have levelled off,
+    which are summed exactly, it is nothing, but an ulp under Huber and quantile losses.  So values that are right to a
     few ulps pass.  `stairs.lower` and `stairs.upper` count for nothing: a proof must not rest on what is to be proved.
     A fit that was stopped early by `tol`, `max_rounds` or `max_seconds` is not optimal in this sense; its `gap` says
     what that costs.
