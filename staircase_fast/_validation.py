@@ -151,6 +151,11 @@ def unknown_loss(given: object, names: Iterable[str]) -> NoReturn:
     raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
 
 
+def not_a_staircase(given: object) -> NoReturn:
+    """Refuse what is to be a staircase and is none."""
+    raise TypeError(f"`stairs` must be a Staircase; got {given!r}.")
+
+
 def unnamed_parameter(name: str, loss: type[Loss]) -> NoReturn:
     """Refuse a loss by name that does not say its parameter."""
     raise ValueError(f"`loss` must say its {loss.parameter}: losses.{loss.__name__}({loss.parameter}); got {name!r}.")

@@ -274,7 +274,7 @@ def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True) -> rounds
     kind = SquaredError.kind if loss.is_mean else loss.kind
     problem = rounds.Problem(kind, samples.parameters, address, user_data, samples.targets, weights, samples.ends)
     if custom is not None:
-        first = _runs_in_domain(samples, custom)
+        first = runs_in_domain(samples, custom)
     elif isinstance(loss, Logistic):
         first = _runs_of_log_odds(samples)
     else:
@@ -312,7 +312,7 @@ def _runs_of_log_odds(samples: Samples) -> NDArray[np.void]:
     return first[first["start"] < first["end"]]
 
 
-def _runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
+def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
     """Values lie where the derivatives of all rows add up to the right sign."""
     low, high = float(samples.targets.min()), float(samples.targets.max())
     span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
