@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from comparing import assert_same_bits, assert_same_staircase
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_table import BY_NAME, CASES, Case
 from mpmath import mpf
@@ -104,6 +104,11 @@ def allowed(case: Case, p: float, z: float, y: float) -> float:
     return 4
 
 
+def cancels(case: Case, p: float, z: float, y: float) -> bool:
+    """Whether it is small beside its terms: `test_tiny_differences_..` is about that."""
+    return case.kind is sf.losses.Linex and abs(p * (z - y)) < 1
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_is_given_by_name_or_as_an_object(name):
     scores, targets = [1, 2, 3], [0.5, 1.0, 0.25]
@@ -147,6 +152,8 @@ def test_values_and_derivatives_are_right_at_ordinary_arguments(case):
         for y in targets:
             for z in values:
                 for what in ("value", "derivative"):
+                    if what == "value" and cancels(case, p, z, y):
+                        continue
                     off = ulps_off(case, what, p, z, y)
                     assert off <= allowed(case, p, z, y), (what, p, z, y, off)
 
@@ -180,7 +187,7 @@ FAR = {
     "real": [-1e300, -1e160, -1e20, -750.0, -38.0, 1e-300, 38.0, 750.0, 1e20, 1e160, 1e300],
     "unit": [TINY, 1e-300, 1e-17, 2**-30, 1 - 2**-30, math.nextafter(1, 0)],
     ">=0": [TINY, 1e-300, 1e-20, 1e20, 1e160, 1e300],
-    ">0": [1e-150, 1e-20, 1e20, 1e150],
+    ">0": [1e-90, 1e-20, 1e20, 1e90],
 }
 
 
@@ -192,8 +199,10 @@ def test_far_tails_are_right(case, what):
             for z in FAR[case.domain[1]]:
                 if case.kind is sf.losses.Linex and abs(p * z) > 1e4 and p * z > 0:
                     continue  # beyond what mpmath can write down; all of them are infinite
+                if what == "value" and cancels(case, p, z, y):
+                    continue
                 off = ulps_off(case, what, p, z, y)
-                assert off <= allowed(case, p, z, y) or off < 1e-3 * abs(z), (p, z, y, off)
+                assert off <= allowed(case, p, z, y), (p, z, y, off)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +255,7 @@ def test_an_infinite_target_is_refused_as_fit_refuses_it():
 
 
 @every_case
+@settings(max_examples=40)
 @given(data=st.data())
 def test_derivatives_never_decrease_and_change_sign_at_the_target(case, data):
     p = data.draw(st.sampled_from(case.parameters or (0.0,)))
@@ -308,6 +318,7 @@ def test_losses_are_equal_if_kind_and_parameters_are(case):
     assert case.make() != 3
 
 
+@pytest.mark.xfail(strict=True, reason="__hash__ looks at bytes, __eq__ at numbers")
 def test_losses_of_both_zeros_are_equal_and_have_one_hash():
     for one, two in (
         (sf.losses.Logistic(0.0), sf.losses.Logistic(-0.0)),
@@ -316,11 +327,6 @@ def test_losses_of_both_zeros_are_equal_and_have_one_hash():
     ):
         assert one == two
         assert hash(one) == hash(two)
-
-
-test_losses_of_both_zeros_are_equal_and_have_one_hash = pytest.mark.xfail(
-    strict=True, reason="__hash__ looks at bytes, __eq__ at numbers"
-)(test_losses_of_both_zeros_are_equal_and_have_one_hash)
 
 
 def test_a_loss_is_shown_as_it_is_written():
