@@ -15,6 +15,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Number = Any  # Fraction, int or float: whatever the caller computes with
@@ -301,7 +302,7 @@ def anytime_rounds(
 
 
 def _first_pair_to_join(groups: Sequence[Bounded]) -> int | None:
-    for i, (one, two) in enumerate(zip(groups, groups[1:], strict=False)):
+    for i, (one, two) in enumerate(pairwise(groups)):
         if one.D is None or two.D is None:
             continue
         if (one.A, one.B) == (two.A, two.B) and one.D >= 0 >= two.D:
