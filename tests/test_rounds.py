@@ -208,7 +208,7 @@ def test_the_general_solver_agrees_with_exact_means():
 
 @marked(OTHERS, linex=LINEX_FORM)
 def test_fits_are_those_of_the_general_solver(case):
-    for x, y, options, p in problems(case, range(4)):
+    for x, y, options, p in problems(case, range(4), most=10):
         stairs = sf.fit(x, y, **options)
         scores, want = expected(case, x, y, options, p)
         slack = 6 * EPS * size_of(case, y, p, want)
@@ -467,7 +467,7 @@ def test_quantiles_have_their_sides():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_quantiles_are_exact(side, weighted):
     rng = np.random.default_rng(10)
-    for trial in range(60):
+    for trial in range(25):
         n = int(rng.integers(1, 14))
         x, y = rng.integers(0, n, n).astype(float), rng.integers(0, 9, n) / 10
         w = rng.integers(1, 5, n) if weighted else np.ones(n)
@@ -797,6 +797,65 @@ def test_a_few_thousand_rows_meet_the_conditions_of_an_optimum(case):
         assert (p >= -slack).all()
         ends = stairs.right.astype(int)
         assert (np.abs(p[ends]) <= slack[ends]).all()
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 100, 257, 1000])
+def test_rows_looked_at_in_pieces_give_the_same_fit(rows_at_once, monkeypatch):
+    rng = np.random.default_rng(15)
+    n = 2000
+    x, y, w = rng.integers(0, 5, n), rng.random(n), rng.integers(1, 9, n) / 8
+    x[n // 2 :] = np.arange(n // 2) + 5  # ties longer than a chunk of 256, and distinct scores
+    for loss in (L.LogCosh(0.1), L.Huber(0.05), L.Quantile(0.25), L.Logistic(rng.normal(size=n))):
+        whole = sf.fit(x, y, sample_weight=w, loss=loss)
+        monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", rows_at_once)
+        assert_same_staircase(sf.fit(x, y, sample_weight=w, loss=loss), whole)
+        monkeypatch.undo()
+
+
+def test_a_round_goes_on_where_a_deadline_stopped_it(monkeypatch):
+    rng = np.random.default_rng(16)
+    y = rng.random(3000)
+    problem = rounds.Problem(L.Power.kind, np.array([1.5]), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8))
+    whole, pieces = (rounds.Rounds(problem, rounds.first_run(3000, 0.0, 1.0, 0.5), location=True) for _ in range(2))
+    monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", 300)
+    while len(whole.open):
+        whole.cut_all(halve=False, tol=0.0, deadline=inf)
+        ticks = itertools.count()
+        monkeypatch.setattr(rounds.time, "monotonic", lambda ticks=ticks: next(ticks) % 3)
+        while not pieces.cut_all(halve=False, tol=0.0, deadline=2):
+            pass
+        monkeypatch.undo()
+        monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", 300)
+        for one, two in zip(whole.blocks(), pieces.blocks(), strict=True):
+            assert_same_bits(one, two)
+
+
+@every_other
+def test_rows_come_in_any_type_and_order(case):
+    y = np.array([0, 1, 0, 1, 1, 0, 1, 1])
+    x = np.array([1, 1, 2, 2, 3, 4, 4, 4])
+    p = np.resize(case.parameters[:2], 8)
+    bounds = (-inf, inf) if case.kind is L.Logistic else None
+    plain = sf.fit(x * 1.0, y * 1.0, loss=case.make(p), bounds=bounds)
+    for scores, targets in ((x.astype(np.float32), y), (x, y.astype(bool)), (x.tolist(), y.astype(np.uint8))):
+        assert_same_staircase(sf.fit(scores, targets, loss=case.make(p), bounds=bounds), plain)
+    # descending, and with rows that are absent in between, each with its parameter
+    backwards = sf.fit(-x[::-1], y[::-1], loss=case.make(p[::-1]), bounds=bounds, increasing=False)
+    assert backwards(-x) == pytest.approx(plain(x), rel=1e-14)
+    padded = {
+        "scores": np.append(np.repeat(x, 2), 99), "targets": np.append(np.repeat(y, 2), 0),
+        "sample_weight": np.append(np.tile([0.0, 1.0], 8), 0), "loss": case.make(np.append(np.repeat(p, 2), p[0])),
+    }  # fmt: skip
+    padded["loss"] = case.make(np.where(padded["sample_weight"] > 0, getattr(padded["loss"], case.parameter), p[1]))
+    found = sf.fit(**padded, bounds=bounds)
+    for name in ("left", "right", "values", "weights", "counts"):
+        assert_same_bits(getattr(found, name), getattr(plain, name))
+
+
+def test_one_row_that_is_present_has_its_own_parameter():
+    loss = L.Huber([1.0, 2.0, 3.0])
+    stairs = sf.fit([1, 2, 3], [5.0, 6.0, 7.0], sample_weight=[0, 2, 0], loss=loss)
+    assert (stairs.values.tolist(), stairs.left.tolist(), stairs.loss) == ([6.0], [2.0], loss)
 
 
 def million(seed: int = 0):
