@@ -12,8 +12,10 @@ numbers; every finite float is a `Fraction`, so nothing is lost on the way in.
 """
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 Number = Any  # Fraction, int or float: whatever the caller computes with
@@ -259,3 +261,173 @@ def linear_value(steps: Sequence[Step], query: float) -> Fraction:
             return low
     x, left, right = Fraction(query), Fraction(a.right), Fraction(b.left)
     return low + (high - low) * (x - left) / (right - left)
+
+
+# Any convex loss: section VI of the paper, and a solver that needs nothing but the sign of a sum of derivatives.
+
+
+class Bounded(NamedTuple):
+    """A group of section VI: consecutive samples, the bounds of their value, and the last D."""
+
+    samples: range
+    A: Number  # the upper bound
+    B: Number  # the lower bound
+    D: Number = None
+
+
+def anytime_rounds(
+    derivatives: Sequence[Callable[[Number], Number]], A: Number, B: Number, n_rounds: int
+) -> list[list[Bounded]]:
+    """Section VI, Steps 1 to 5 as they are written: the groups after each of so many rounds.
+
+    `derivatives` are the l'_n, one per sample. Numbers may be `Fraction`: then nothing is rounded.
+    """
+    groups = [Bounded(range(n, n + 1), A, B) for n in range(len(derivatives))]  # Step 1
+    rounds = []
+    for _ in range(n_rounds):
+        # Step 2; groups whose bounds have met are not evaluated, nor joined or moved any more
+        cuts = [(g.A + g.B) / 2 for g in groups]
+        slopes = [
+            -sum(derivatives[n](c) for n in g.samples) if g.A != g.B else None
+            for g, c in zip(groups, cuts, strict=True)
+        ]
+        groups = [g._replace(D=d) for g, d in zip(groups, slopes, strict=True)]
+        while (i := _first_pair_to_join(groups)) is not None:  # Step 3
+            one, two = groups[i], groups[i + 1]
+            both = Bounded(range(one.samples.start, two.samples.stop), one.A, one.B, one.D + two.D)
+            groups[i : i + 2] = [both]
+        groups = [_halved(g) for g in groups]  # Step 4
+        rounds.append(groups)
+    return rounds
+
+
+def _first_pair_to_join(groups: Sequence[Bounded]) -> int | None:
+    for i, (one, two) in enumerate(pairwise(groups)):
+        if one.D is None or two.D is None:
+            continue
+        if (one.A, one.B) == (two.A, two.B) and one.D >= 0 >= two.D:
+            return i
+    return None
+
+
+def _halved(group: Bounded) -> Bounded:
+    if group.D is None:
+        return group._replace(D=0)
+    C = (group.A + group.B) / 2
+    return group._replace(B=C if group.D >= 0 else group.B, A=C if group.D <= 0 else group.A)
+
+
+def rank_of(x: float) -> int:
+    """How many floats x is above 0: neighbours differ by one, and both zeros are 0."""
+    bits = struct.unpack("<q", struct.pack("<d", x))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def float_of(rank: int) -> float:
+    """The float of a rank."""
+    return math.copysign(struct.unpack("<d", struct.pack("<q", abs(rank)))[0], rank)
+
+
+def first_float(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least float of [low, high] from which on something holds, if it does at `high`."""
+    lo, hi = rank_of(low) - 1, rank_of(high)
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        lo, hi = (lo, middle) if holds(float_of(middle)) else (middle, hi)
+    return float_of(hi)
+
+
+class Sample(NamedTuple):
+    """A row for the general solver: `derivative` is that of its loss, to the right where it jumps."""
+
+    score: float
+    weight: Number
+    derivative: Callable[[float], Number]
+
+
+def general_steps(
+    samples: Sequence[Sample],
+    low: float,
+    high: float,
+    *,
+    increasing: bool = True,
+    greatest: bool = False,
+) -> list[Step]:
+    """The staircase of any convex losses whose minimisers are in [low, high], each value rounded *up* to a float.
+
+    The value of a block is the least float at which its summed derivative is not below zero: the sum is formed in the
+    numbers that the derivatives return (take mpmath), and found by bisection over the floats. So the true minimiser is
+    that float, or between it and the one before. `greatest`: the least float at which the sum is above zero; where
+    minimisers form an interval, that is its end (up to one float), instead of its beginning.
+
+    Rounding up is monotone, so the blocks that join (left value >= right value, after rounding) are those of the exact
+    optimum, and those whose exact values share a float.
+    """
+    by_score: dict[float, list[Sample]] = {}
+    for sample in samples:
+        if sample.weight > 0:
+            by_score.setdefault(sample.score, []).append(sample)
+    blocks: list[tuple[list[Sample], float]] = []
+
+    def minimiser(members: list[Sample]) -> float:
+        def risen(z: float) -> bool:
+            total = sum(s.weight * s.derivative(z) for s in members)
+            return total > 0 if greatest else total >= 0
+
+        return first_float(risen, low, high)
+
+    for _, members in sorted(by_score.items(), reverse=not increasing):
+        value = minimiser(members)
+        while blocks and blocks[-1][1] >= value:
+            members = blocks.pop()[0] + members  # noqa: PLW2901
+            value = minimiser(members)
+        blocks.append((members, value))
+    steps = [
+        Step(
+            min(s.score for s in members),
+            max(s.score for s in members),
+            value,
+            sum(s.weight for s in members),
+            len(members),
+        )
+        for members, value in blocks
+    ]
+    return steps if increasing else steps[::-1]
+
+
+def middle_steps(least: Sequence[Step], greatest: Sequence[Step], scores: Sequence[float]) -> list[tuple[float, float]]:
+    """(score, value) half-way between two staircases."""
+    return [
+        (score, float((Fraction(step_value(least, score)) + Fraction(step_value(greatest, score))) / 2))
+        for score in sorted(set(scores))
+    ]
+
+
+def is_between(
+    samples: Sequence[Sample], lower: Sequence[Number], upper: Sequence[Number], *, greatest: bool = False
+) -> list[bool]:
+    """Whether the optimal value of each sample, in order, is in [lower, upper]: no algorithm, only sums of derivatives.
+
+    With P_j = sum over n <= j of -l'_n(C), samples after the last argmin of P have values above C (above or at C,
+    after the first one), and those before are at most C. Samples of equal score are one. Use `greatest` for the
+    greatest optimum of losses that are not strictly convex; else it is the least one.
+    """
+
+    def above(c: Number) -> list[bool]:
+        """Of each sample, whether its value is above c."""
+        total, best, last = 0, 0, 0
+        for j, s in enumerate(samples):
+            total += -s.weight * s.derivative(c)
+            ends = j + 1 == len(samples) or samples[j + 1].score != s.score
+            if ends and (total < best or (total == best and not greatest)):
+                best, last = total, j + 1
+        return [j >= last for j in range(len(samples))]
+
+    known: dict[Number, list[bool]] = {}
+    result = []
+    for j, (lo, hi) in enumerate(zip(lower, upper, strict=True)):
+        for c in (lo, hi):
+            if c not in known:
+                known[c] = above(c)
+        result.append((known[lo][j] or lo == hi) and not known[hi][j])
+    return result
