@@ -59,7 +59,7 @@ ctypedef struct Rows:
     const uint8_t *ends       # whether a score ends at a row, or NULL: at each
     const double *tail        # slopes that someone else found, or NULL
     const double *curve
-    bint location             # one row alone has its target for its value
+    bint location             # rows of one target have that for their value
     Py_ssize_t bad            # a row whose slope is no slope, or -1
 
 
@@ -238,7 +238,7 @@ cdef void narrow(
         child.stalls = 0
     if not child.lo <= child.value <= child.hi:
         child.value = NAN
-    if rows.location and part.end - start == 1:
+    if rows.location and have_one_target(rows.y, start, part.end):
         close_at(&child, child.start, child.end, held(rows.y[start], child.lo, child.hi), out)
     elif is_closed(&child, out):
         close(&child, out)
@@ -246,6 +246,14 @@ cdef void narrow(
         choose_cut(&child, run.cut, part, out)
         out.open[out.n_open] = child
         out.n_open += 1
+
+
+cdef inline bint have_one_target(const double *y, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """Whether all targets are equal: then that is the value."""
+    cdef Py_ssize_t i = start + 1
+    while i < end and y[i] == y[start]:
+        i += 1
+    return i == end
 
 
 cdef inline double held(double value, double lo, double hi) noexcept nogil:
@@ -269,6 +277,8 @@ cdef inline void close(const Run *run, Output *out) noexcept nogil:
         block.value = 0.5 * run.lo + 0.5 * run.hi
         if run.d_lo > 0.0 > run.d_hi:
             block.value = held(run.lo + (run.hi - run.lo) * (run.d_lo / (run.d_lo - run.d_hi)), run.lo, run.hi)
+    if run.lo < 0.0 < run.hi and run.hi - run.lo > out.tol:
+        block.value = 0.0                     # as good as any other, and what symmetric targets are meant to have
     out.done[out.n_done] = block
     out.n_done += 1
 
@@ -287,7 +297,7 @@ cdef void settle(
     child.d_hi = NAN
     child.stalls = 0
     noise = error_of(part.doubt) / part.curve
-    if rows.location and part.end - start == 1:
+    if rows.location and have_one_target(rows.y, start, part.end):
         close_at(run, start, part.end, held(rows.y[start], run.lo, run.hi), out)
         return
     if noise <= 0.5 * ulp_of(run.cut):
