@@ -180,8 +180,8 @@ ctypedef struct PseudoHuber:
     double p              # delta
 
 cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
-    cdef double q = fabs(z - y) / d
-    return d * (d * (q * (q / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else q))
+    cdef double size = fabs(z - y), q = size / d
+    return size * (size / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else d * size
 
 cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
     cdef double q = (z - y) / d, size = fmin(fabs(q), 1e150), root = sqrt(1.0 + size * size)
@@ -198,6 +198,8 @@ ctypedef struct LogCosh:
 
 cdef inline double log_cosh(double s, double z, double y) noexcept nogil:
     cdef double q = fabs(z - y) / s
+    if q < 1e-4:
+        return (z - y) * (z - y) * (0.5 - q * q / 12.0)
     if q < 1.0:                                # log cosh q = log(1 + 2 sinh(q/2)**2), and cosh q - 1 would cancel
         return s * (s * log1p(expm1(q) * expm1(q) / (2.0 * exp(q))))
     return s * (s * (q + log1p(exp(-2.0 * q)) - 0.6931471805599453))

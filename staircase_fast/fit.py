@@ -131,13 +131,14 @@ def _by_loss(
     found = []
     for sign in (rising,) if rising is not None else (True, False):
         steps = solve.fit_samples(samples, kept, decreasing=not sign, bounds=limits, limits=patience)
-        _validation.no_infinite_steps(steps.values, _validation.infinite_allowed(bounds), rising=sign)
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, sign))
-    if len(found) == 1:
-        return found[0]
-    costs = [solve.total_loss(samples, kept, stairs) for stairs in found]
-    return found[0] if costs[0] <= costs[1] + 1e-12 * abs(costs[1]) else found[1]
+    best = found[0]
+    if len(found) > 1:
+        costs = [solve.total_loss(samples, kept, stairs) for stairs in found]
+        best = found[0] if costs[0] <= costs[1] + 1e-12 * abs(costs[1]) else found[1]
+    _validation.no_infinite_steps(best.values, _validation.infinite_allowed(bounds), rising=best.increasing)
+    return best
 
 
 def _stairs(

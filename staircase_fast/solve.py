@@ -20,6 +20,7 @@ from staircase_fast.losses import (
     Logistic,
     Loss,
     PoissonDeviance,
+    Power,
     PseudoHuber,
     Quantile,
     SquaredError,
@@ -243,10 +244,13 @@ def _end(
 
 
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    size = float(np.max(np.abs(samples.targets)))
-    if loss.is_location and not 1e-20 < size < 1e20 and size > 0 and not isinstance(loss, Linex):
-        # powers of what is huge or tiny are no numbers; in other units, these losses are the same but for a factor
-        return _in_units(2.0 ** math.floor(math.log2(size)), samples, loss, limits)
+    unit = _unit(samples, loss)
+    if unit != 1:
+        return _in_units(unit, samples, loss, limits)
+    return _in_rounds(samples, loss, limits)
+
+
+def _in_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     runs = rounds_of(samples, loss)
     while len(runs.open) and runs.n_rounds < limits.rounds:
         if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
@@ -267,13 +271,27 @@ def _polished(samples: Samples, loss: Loss, blocks: Blocks, size: float) -> Bloc
     return Blocks(*runs.blocks())
 
 
+def _unit(samples: Samples, loss: Loss) -> float:
+    """Powers of what is huge or tiny are no numbers; in other units, losses are the same but for a factor."""
+    low, high = float(samples.targets.min()), float(samples.targets.max())
+    size = max(abs(low), abs(high))
+    power = 1.0
+    if isinstance(loss, Power):
+        size, power = max(high * 0.5 - low * 0.5, size * 2.0**-40), max(1.0, float(samples.parameters.max()) - 1)
+    # (but for exponentials, and for powers that differ: they have a factor each)
+    alike = loss.is_location and not isinstance(loss, Linex) and (power == 1 or len(samples.parameters) == 1)
+    if not alike or size == 0 or abs(math.log2(size)) * power < 64:
+        return 1.0
+    return 2.0 ** math.floor(math.log2(size))
+
+
 def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     """The fit where this is 1."""
     if isinstance(loss, (Huber, PseudoHuber, LogCosh)):
         with np.errstate(all="ignore"):
             samples = samples._replace(parameters=np.clip(samples.parameters / unit, 1e-300, 1e300))
     samples = samples._replace(targets=samples.targets / unit)
-    starts, *columns = _by_rounds(samples, loss, limits._replace(tol=limits.tol / unit))
+    starts, *columns = _in_rounds(samples, loss, limits._replace(tol=limits.tol / unit))
     return Blocks(starts, *(column * unit for column in columns))
 
 

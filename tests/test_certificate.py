@@ -14,7 +14,6 @@ import staircase_fast as sf
 L = sf.losses
 
 # Under these, some fits are not the optimum yet: `python tests/certify_many.py` shows which.
-FITS_TO_MEND = ("linex", "power 8", "power, exponents", "log-cosh", "huber")
 
 
 def problems(name: str, how_many: int, seed: int) -> list[Problem]:
@@ -88,7 +87,7 @@ def damaged(stairs: sf.Staircase, problem: Problem, rng: np.random.Generator) ->
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in FITS_TO_MEND else name for name in LOSSES],
+    list(LOSSES),
 )
 def test_every_fit_is_certified(name):
     for problem in problems(name, 40, 0):
