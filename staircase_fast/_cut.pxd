@@ -50,37 +50,40 @@ cdef inline void see(
     Py_ssize_t n
 ) noexcept nogil:
     """Sum the slopes of the next n rows; `ends`: whether a score ends at each of them, or NULL: all do."""
+    cdef Cut sums = cut[0]                    # a copy that nothing else can point to stays in registers
     cdef Py_ssize_t i
-    cdef double slope, w, product
+    cdef double slope, rise, product, error
     for i in range(n):
         slope = tail[i]
-        w = curve[i]
+        rise = curve[i]
         product = big[i]
         if weights != NULL:
             slope *= weights[i]
-            w *= weights[i]
+            rise *= weights[i]
             if product != 0.0:
                 product *= weights[i]
-                add(&cut.big, -rounded_off(big[i], weights[i], product))
+                add(&sums.big, -rounded_off(big[i], weights[i], product))
         slope = lesser(greater(slope, -1e290), 1e290)         # infinite at the ends of a domain: a sum must not be NaN
-        add(&cut.big, -product)
-        add(&cut.tail, -slope)
-        cut.since.doubt += fabs(slope) + 1e-300               # what is below may have been lost to underflow
-        cut.since.curve += w
-        if product != 0.0 and (cut.rounded or cut.big.lo != 0.0):
+        add(&sums.big, -product)
+        add(&sums.tail, -slope)
+        sums.since.doubt += fabs(slope) + 1e-300              # what is below may have been lost to underflow
+        sums.since.curve += rise
+        if sums.big.lo != 0.0 and product != 0.0:
             # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
-            cut.since.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
-            cut.rounded = True
+            sums.since.doubt += 1e-15 * (fabs(product) if sums.rounded else fabs(sums.big.hi) + fabs(product))
+            sums.rounded = True
         if ends == NULL or ends[i]:
-            cut.since.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
-            if cut.since.sum <= error_of(cut.since.doubt):
-                cut.since.end = cut.next + i + 1
-                if cut.since.sum < -error_of(cut.since.doubt):
-                    begin_anew(cut)
+            sums.since.sum = sums.big.hi + (sums.big.lo + (sums.tail.hi + sums.tail.lo))
+            error = error_of(sums.since.doubt)
+            if sums.since.sum <= error:
+                sums.since.end = sums.next + i + 1
+                if sums.since.sum < -error:
+                    begin_anew(&sums)
                 else:
-                    cut.at = cut.since
-    cut.next += n
-    cut.since.end = cut.next
+                    sums.at = sums.since
+    sums.next += n
+    sums.since.end = sums.next
+    cut[0] = sums
 
 
 cdef inline void begin_anew(Cut *cut) noexcept nogil:

@@ -10,12 +10,42 @@
 #
 # Assumed of the caller: y and p within their domains, z within the values or at their ends; nothing is NaN.
 
-from libc.math cimport INFINITY, exp, expm1, fabs, fmin, log, log1p, pow, sqrt
+from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, pow, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+
+from staircase_fast._select cimport lesser
 
 ctypedef struct Slope:
     double big
     double tail
     double curve
+
+
+cdef inline double exp_minus(double x) noexcept nogil:
+    """exp(-x) of x >= 0, to an ulp or two; that of 708 for all above.
+
+    That of the C library is as good, but a call, and compilers do not take several of them at once.
+    """
+    cdef double size = lesser(x, 708.0), r, sum
+    cdef int32_t k = <int32_t>(size * 1.4426950408889634 + 0.5)
+    cdef int64_t bits = <int64_t>(1023 - k) << 52
+    cdef double power
+    r = (k * 0.6931471803691238 - size) + k * 1.9082149292705877e-10     # k log 2 - x: the first product is exact
+    sum = 1.0 / 6227020800.0
+    sum = sum * r + 1.0 / 479001600.0
+    sum = sum * r + 1.0 / 39916800.0
+    sum = sum * r + 1.0 / 3628800.0
+    sum = sum * r + 1.0 / 362880.0
+    sum = sum * r + 1.0 / 40320.0
+    sum = sum * r + 1.0 / 5040.0
+    sum = sum * r + 1.0 / 720.0
+    sum = sum * r + 1.0 / 120.0
+    sum = sum * r + 1.0 / 24.0
+    sum = sum * r + 1.0 / 6.0
+    sum = sum * r + 0.5
+    memcpy(&power, &bits, sizeof(double))
+    return power + power * (r + r * r * sum)
 
 
 # Squared error: r**2.  Any targets, any values.
@@ -105,7 +135,7 @@ cdef inline double logistic(double o, double z, double y) noexcept nogil:
     return (-y * x if y > 0.0 else 0.0) + log1p(exp(x))
 
 cdef inline Slope logistic_slope(double o, double z, double y) noexcept nogil:
-    cdef double x = z + o, e = exp(-fabs(x)), tail = e / (1.0 + e)
+    cdef double x = z + o, e = exp_minus(fabs(x)), tail = e / (1.0 + e)
     if x > 0.0:
         return Slope(1.0 - y, -tail, tail / (1.0 + e))
     return Slope(-y, tail, tail / (1.0 + e))
@@ -184,7 +214,7 @@ cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
     return size * (size / (1.0 + sqrt(1.0 + q * q))) if q < 1e150 else d * size
 
 cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
-    cdef double q = (z - y) / d, size = fmin(fabs(q), 1e150), root = sqrt(1.0 + size * size)
+    cdef double q = (z - y) / d, size = lesser(fabs(q), 1e150), root = sqrt(1.0 + size * size)
     cdef double curve = 1.0 / (root * root * root) / d
     if size < 1.0:
         return Slope(0.0, q / root, curve)
@@ -205,18 +235,16 @@ cdef inline double log_cosh(double s, double z, double y) noexcept nogil:
     return s * (s * (q + log1p(exp(-2.0 * q)) - 0.6931471805599453))
 
 cdef inline Slope log_cosh_slope(double s, double z, double y) noexcept nogil:
-    cdef double q = (z - y) / s, size = fabs(q), x = q * q, e = exp(-2.0 * size), rest = 2.0 * e / (1.0 + e)
-    # the continued fraction of tanh, cut off where the rest is below rounding; both ways are taken, and one kept,
-    # because which it is cannot be predicted
-    cdef double near = q * (2027025.0 + x * (270270.0 + x * (6930.0 + x * 36.0))) / (
-        2027025.0 + x * (945945.0 + x * (51975.0 + x * (630.0 + x)))
-    )
-    cdef bint small = size < 0.6
-    return Slope(
-        0.0 if small else (1.0 if q > 0.0 else -1.0),
-        near if small else (-rest if q > 0.0 else rest),
-        rest * (2.0 - rest) / s,
-    )
+    cdef double q = (z - y) / s, size = fabs(q), x = q * q, e = exp_minus(2.0 * size), inverse = 1.0 / s
+    # the continued fraction of tanh, cut off where the rest is below rounding; or 2 exp(-2q) / (1 + exp(-2q)), which is
+    # what it lacks to 1: both are prepared, and one kept, because which it is cannot be predicted
+    cdef double near_top = q * (2027025.0 + x * (270270.0 + x * (6930.0 + x * 36.0)))
+    cdef double near_bottom = 2027025.0 + x * (945945.0 + x * (51975.0 + x * (630.0 + x)))
+    cdef double side = 1.0 if q > 0.0 else -1.0
+    cdef double top = near_top if size < 0.6 else -2.0 * e * side
+    cdef double bottom = near_bottom if size < 0.6 else 1.0 + e
+    cdef double tail = top / bottom, big = 0.0 if size < 0.6 else side
+    return Slope(big, tail, inverse * (1.0 - (big + tail) * (big + tail)))
 
 
 # Power: |r|**p / p, p > 1.  Any targets, any values.
