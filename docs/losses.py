@@ -18,7 +18,7 @@ targets[[36, 38, 41, 108, 111, 114]] = [5.6, 6.1, 5.3, -0.7, -1.1, -0.4]  # outl
 losses = [
     ("squared: the mean; outliers pull it", "#e07b00", sf.losses.SquaredError()),
     ("Huber(0.3): outliers count little", "#0062b8", sf.losses.Huber(0.3)),
-    ("Quantile(0.9): nine in ten targets lie at or below", "#00916e", sf.losses.Quantile(0.9)),
+    ("Quantile(0.9): at least nine in ten lie at or below", "#00916e", sf.losses.Quantile(0.9)),
 ]
 
 plt.rcParams.update({"font.family": "DejaVu Sans", "font.size": 11})
