@@ -85,6 +85,21 @@ def fit(
     array([0. , 0.5, 1. ])
     >>> stairs([0.2, 0.38, 0.9])
     array([0. , 0.5, 1. ])
+
+    Another loss, by name or with a parameter; values that fall, within bounds:
+
+    >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="huber").values
+    array([1., 3.])
+    >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss=sf.losses.Quantile(0.9)).values
+    array([1., 9.])
+    >>> sf.fit([1, 2, 3], [7.0, 3.0, 4.0], increasing=False, bounds=(None, 5)).values
+    array([5. , 3.5])
+
+    Values that are known well enough:
+
+    >>> rough = sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="log_cosh", tol=0.01)
+    >>> bool((rough.upper - rough.lower).max() <= 0.01)
+    True
     """
     the_loss = loss_of(loss)
     rising = _validation.direction(increasing, auto=True)

@@ -41,6 +41,14 @@ class Loss:
 
     A parameter is a number, or an array with one entry per sample: then each sample has a loss of its own.  Two losses
     are equal if they are of one kind with the same parameters.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.losses.Huber([1.0, 2.0]).value(3.0, [0.0, 0.0])
+    array([2.5, 4. ])
+    >>> sf.losses.Huber(2.0) == sf.losses.Huber(delta=2.0)
+    True
     """
 
     name: ClassVar[str]
@@ -220,7 +228,14 @@ class PoissonDeviance(Loss):
 
 
 class GammaDeviance(Loss):
-    """log z + y / z, for targets > 0: every step is the mean of its targets."""
+    """log z + y / z, for targets > 0: every step is the mean of its targets.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [1.0, 4.0, 2.0], loss=sf.losses.GammaDeviance()).values
+    array([1., 3.])
+    """
 
     name = "gamma_deviance"
     kind = 3
@@ -236,6 +251,12 @@ class TweedieDeviance(Loss):
     power : float
         The variance of the distribution is its mean to this power.  At most 0: any targets; 1 to 2: targets >= 0 (1 is
         Poisson); 2 and more: targets > 0 (2 is gamma, 3 inverse Gaussian).
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=sf.losses.TweedieDeviance(1.5)).values
+    array([0., 3.])
     """
 
     name = "tweedie_deviance"
@@ -385,6 +406,14 @@ class Huber(Loss):
     Notes
     -----
     Where minimisers form an interval, as of targets far from each other, the value is its middle.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Huber(1.0)).values
+    array([2.])
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Huber([3.0, 1.0, 1.0])).values  # one delta per sample
+    array([7.])
     """
 
     name = "huber"
@@ -403,6 +432,12 @@ class PseudoHuber(Loss):
     ----------
     delta : float or array_like of shape (n,), default 1.0
         > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.PseudoHuber(1.0)).values.round(4)
+    array([2.2209])
     """
 
     name = "pseudo_huber"
@@ -421,6 +456,12 @@ class LogCosh(Loss):
     ----------
     scale : float or array_like of shape (n,), default 1.0
         > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.LogCosh(1.0)).values.round(4)
+    array([2.1757])
     """
 
     name = "log_cosh"
@@ -439,6 +480,16 @@ class Power(Loss):
     ----------
     exponent : float or array_like of shape (n,)
         > 1; 2 is the squared error.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> for exponent in (1.1, 1.5, 2.0, 50.0):
+    ...     sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Power(exponent)).values.round(3)
+    array([2.])
+    array([3.034])
+    array([4.])
+    array([5.])
     """
 
     name = "power"
