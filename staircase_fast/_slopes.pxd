@@ -88,9 +88,18 @@ cdef inline void fill(
     Py_ssize_t z_step, Slopes out
 ) noexcept nogil:
     cdef Slope slope
-    cdef double unit
+    cdef double unit, at
     cdef Py_ssize_t i
     f.p = model.p[0]
+    if z_step == 0 and model.p_step == 0:     # the usual case: compilers do several rows at once
+        unit = 1.0 if model.by_unit else unit_of(f)
+        at = z[0]
+        for i in range(n):
+            slope = slope_of(f, at, y[first + i])
+            out.big[i] = slope.big * unit
+            out.tail[i] = slope.tail * unit
+            out.curve[i] = slope.curve * unit
+        return
     for i in range(n):
         if model.p_step:
             f.p = model.p[first + i]
