@@ -169,27 +169,33 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
 cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) noexcept nogil:
     """Divide the run: rows below the cut, at the cut, above the cut."""
     cdef Part low = cut.below, at = cut.at, high = above(cut), joined
-    if run.untested & LOW_END:                # nothing is below
-        close_at(run, run.start, at.end, run.lo, out)
-        low.end = run.start
-    elif run.untested & HIGH_END:
-        close_at(run, low.end, run.end, run.hi, out)
-        high.end = at.end
-    elif at.end > low.end and is_level(run, at.curve):
-        # minimisers form an interval, perhaps: the least ones are below, the greatest ones above
-        if run.side != GREATEST:
-            joined = Part(at.end, low.sum + at.sum, low.doubt + at.doubt, low.curve + at.curve)
-            narrow(rows, run, LEAST, run.start, &joined, True, out)
-            narrow(rows, run, LEAST, at.end, &high, False, out)
-        if run.side != LEAST:
-            joined = Part(high.end, high.sum + at.sum, high.doubt + at.doubt, high.curve + at.curve)
-            narrow(rows, run, GREATEST, run.start, &low, True, out)
-            narrow(rows, run, GREATEST, low.end, &joined, False, out)
+    if at.end == low.end or not is_level(run, at.curve):
+        if not run.untested:
+            settle(rows, run, low.end, &at, out)
+        divide(rows, run, run.side, &low, low.end, at.end, &high, out)
         return
+    # minimisers form an interval, perhaps: the least ones are below, the greatest ones above
+    if run.side != GREATEST:
+        joined = Part(at.end, low.sum + at.sum, low.doubt + at.doubt, low.curve + at.curve)
+        divide(rows, run, LEAST, &joined, at.end, at.end, &high, out)
+    if run.side != LEAST:
+        joined = Part(high.end, high.sum + at.sum, high.doubt + at.doubt, high.curve + at.curve)
+        divide(rows, run, GREATEST, &low, low.end, low.end, &joined, out)
+
+
+cdef void divide(
+    const Rows *rows, const Run *run, int64_t side, const Part *low, Py_ssize_t low_end, Py_ssize_t high_start,
+    const Part *high, Output *out
+) noexcept nogil:
+    """Rows up to `low_end` are below, those from `high_start` on above; at an end of the domain, they are at it."""
+    if run.untested & LOW_END:
+        close_at(side, run.start, high_start, run.lo, out)
     else:
-        settle(rows, run, low.end, &at, out)
-    narrow(rows, run, run.side, run.start, &low, True, out)
-    narrow(rows, run, run.side, at.end, &high, False, out)
+        narrow(rows, run, side, run.start, low, True, out)
+    if run.untested & LOW_END or not run.untested & HIGH_END:
+        narrow(rows, run, side, high_start, high, False, out)
+    else:
+        close_at(side, low_end, run.end, run.hi, out)
 
 
 cdef inline bint is_level(const Run *run, double curve) noexcept nogil:
@@ -197,10 +203,10 @@ cdef inline bint is_level(const Run *run, double curve) noexcept nogil:
     return not curve * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
 
 
-cdef inline void close_at(const Run *run, int64_t start, int64_t end, double value, Output *out) noexcept nogil:
+cdef inline void close_at(int64_t side, int64_t start, int64_t end, double value, Output *out) noexcept nogil:
     """A block whose value is known."""
     if end > start:
-        out.done[out.n_done] = Run(start, end, value, value, NAN, NAN, value, 0.0, value, run.side, 0, 0, 0)
+        out.done[out.n_done] = Run(start, end, value, value, NAN, NAN, value, 0.0, value, side, 0, 0, 0)
         out.n_done += 1
 
 
@@ -239,7 +245,7 @@ cdef void narrow(
     if not child.lo <= child.value <= child.hi:
         child.value = NAN
     if rows.location and have_one_target(rows.y, start, part.end):
-        close_at(&child, child.start, child.end, held(rows.y[start], child.lo, child.hi), out)
+        close_at(child.side, child.start, child.end, held(rows.y[start], child.lo, child.hi), out)
     elif is_closed(&child, out):
         close(&child, out)
     else:
@@ -298,10 +304,10 @@ cdef void settle(
     child.stalls = 0
     noise = error_of(part.doubt) / part.curve
     if rows.location and have_one_target(rows.y, start, part.end):
-        close_at(run, start, part.end, held(rows.y[start], run.lo, run.hi), out)
+        close_at(run.side, start, part.end, held(rows.y[start], run.lo, run.hi), out)
         return
     if noise <= 0.5 * ulp_of(run.cut):
-        close_at(run, start, part.end, run.cut, out)
+        close_at(run.side, start, part.end, run.cut, out)
         return
     child.step = 4.0 * (noise + ulp_of(run.cut))
     if run.value == run.value:                # beside the value it is not better

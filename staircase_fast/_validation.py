@@ -204,6 +204,13 @@ def parameter_length(loss: Loss, n: int) -> None:
         raise ValueError(f"`{loss.parameter}` of the loss must have one entry per row; got {length} for {n} rows.")
 
 
+def no_values(loss: Loss) -> NoReturn:
+    """Refuse a loss that cannot tell which of two fits costs less."""
+    raise TypeError(
+        f"`increasing` must be True or False for {loss!r}, which does not say what values cost; got 'auto'."
+    )
+
+
 def no_rounds(loss: Loss) -> NoReturn:
     """Refuse a loss without a derivative where one is needed."""
     raise TypeError(f"`loss` must have a derivative; {loss!r} says only how blocks merge: use `fit`.")
@@ -233,13 +240,14 @@ def function(name: str, given: object) -> Any:
     return given
 
 
-def custom_parts(derivative: object, args: object, domain: object) -> tuple[Any, tuple[Any, ...], tuple[float, float]]:
+def custom_parts(
+    derivative: object, args: object, domain: object, *, compiled: bool
+) -> tuple[Any, tuple[Any, ...], tuple[float, float]]:
     """The parts of a Custom loss."""
-    is_compiled = (
-        hasattr(derivative, "address") or type(derivative).__name__ == "PyCapsule" or hasattr(derivative, "user_data")
-    )
-    if not is_compiled:
+    if not compiled:
         function("derivative", derivative)
+    elif args:
+        raise ValueError(f"`args` must be empty where `derivative` is compiled; got {args!r}.")
     if not isinstance(args, tuple):
         raise TypeError(f"`args` must be a tuple; got {args!r}.")
     for place, arg in enumerate(args):
@@ -267,9 +275,13 @@ def unknown_signature(given: str, known: Iterable[str]) -> NoReturn:
 
 
 def slopes_given(
-    given: Any, z: NDArray[np.float64], rows: NDArray[np.intp] | None, numbers: NDArray[np.intp] | None
+    given: Any,
+    z: NDArray[np.float64],
+    rows: NDArray[np.intp] | None,
+    numbers: NDArray[np.intp] | None,
+    optional: int,
 ) -> NDArray[np.float64]:
-    """What a user's derivative returned for values z of samples at these places."""
+    """What a user's derivative returned for values z of samples at these places; the last ones may be NaN."""
     slopes = np.asarray(given)
     if slopes.shape != z.shape or slopes.dtype.kind not in "fiub":
         raise ValueError(
@@ -277,7 +289,7 @@ def slopes_given(
             f"got {slopes.dtype} of shape {slopes.shape}."
         )
     slopes = slopes.astype(np.float64, copy=False)
-    bad = np.isnan(slopes)
+    bad = np.isnan(slopes[: len(slopes) - optional])
     if bad.any():
         place = int(np.argmax(bad))
         bad_slope(slopes[place], z[place], place if rows is None else int(rows[place]), numbers)

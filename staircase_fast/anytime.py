@@ -75,7 +75,7 @@ class Anytime:
         rows, kept = _validation.rows_of_losses(*columns, self._loss)
         samples, kept = solve.samples_of(rows, kept)
         if not self._increasing:
-            samples, kept = solve.reversed_samples(samples), kept.of_rows(slice(None, None, -1))
+            samples, kept = solve.reversed_samples(samples), kept.of_rows(np.arange(len(samples.targets))[::-1])
         self._samples = samples
         if isinstance(kept, PoissonDeviance):
             samples, kept = solve.as_means(samples), PoissonDeviance()

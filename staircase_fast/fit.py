@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _validation, ordered, settings, solve, survey
+from staircase_fast import _validation, ordered, settings, solve, survey, threads
 from staircase_fast.exact import scale_of, summary_of
-from staircase_fast.losses import Loss, loss_of
+from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
 
@@ -107,6 +107,7 @@ def fit(
     patience = solve.Limits(
         _validation.tolerance(tol), _validation.round_count(max_rounds),
         solve.deadline_after(_validation.seconds(max_seconds)),
+        settings.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
     columns = _validation.columns(scores, targets, sample_weight)
     _validation.parameter_length(the_loss, len(columns[0]))
@@ -141,6 +142,8 @@ def _by_loss(
 ) -> Staircase:
     """The staircase under a loss that is not least at the mean."""
     limits = _validation.bounds(bounds)
+    if rising is None and isinstance(loss, UpdateRule):
+        _validation.no_values(loss)
     rows, kept = _validation.rows_of_losses(*columns, loss, names)
     samples, kept = solve.samples_of(rows, kept)
     found = []
@@ -150,8 +153,7 @@ def _by_loss(
         found.append(Staircase._of_steps(steps, loss, sign))
     best = found[0]
     if len(found) > 1:
-        costs = [solve.total_loss(samples, kept, stairs) for stairs in found]
-        best = found[0] if costs[0] <= costs[1] + 1e-12 * abs(costs[1]) else found[1]
+        best = found[0] if solve.costs_less(samples, kept, *found) else found[1]
     _validation.no_infinite_steps(best.values, _validation.infinite_allowed(bounds), rising=best.increasing)
     return best
 
@@ -223,7 +225,8 @@ def isotonic_regression(
     _validation.parameter_length(the_loss, n)
     if not the_loss.is_mean:
         places = np.arange(n, dtype=np.float64)
-        stairs = _by_loss((places, targets, w), the_loss, rising, None, solve.Limits(), ("y", "weights"))
+        patience = solve.Limits(n_threads=settings.num_threads(n_threads, n))
+        stairs = _by_loss((places, targets, w), the_loss, rising, None, patience, ("y", "weights"))
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)

@@ -540,8 +540,9 @@ class Custom(Loss):
         args: tuple[Any, ...] = (),
         domain: tuple[float, float] = (-math.inf, math.inf),
     ) -> None:
-        self.function, self.args, self.value_range = _validation.custom_parts(derivative, args, domain)
         self.compiled = callback.compiled(derivative)
+        parts = _validation.custom_parts(derivative, args, domain, compiled=self.compiled is not None)
+        self.function, self.args, self.value_range = parts
         self.numbers: NDArray[np.intp] | None = None  # of the samples, as the user counts them
         if self.compiled is not None:
             self.kind = self.compiled.kind  # type: ignore[misc]
@@ -556,18 +557,18 @@ class Custom(Loss):
         if self.compiled is None:
             return self.function(*pair, *self.args)
         flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
-        return self.slopes(*flat)[0].reshape(np.broadcast(*pair).shape)[()]
+        return self.slopes(flat[0], flat[1])[0].reshape(np.broadcast(*pair).shape)[()]
 
     def slopes(
-        self, z: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.intp] | None = None
+        self, z: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.intp] | None = None, optional: int = 0
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Derivatives of samples with these targets, checked, and how they curve (zeros if that is not known).
 
-        `rows` are the places of these samples, if they are not all.
+        `rows` are the places of these samples, if they are not all; of the last `optional` ones, NaN will do.
         """
         if self.compiled is None:
             args = [arg[rows] if rows is not None and np.ndim(arg) else arg for arg in self.args]
-            found = _validation.slopes_given(self.function(z, y, *args), z, rows, self.numbers)
+            found = _validation.slopes_given(self.function(z, y, *args), z, rows, self.numbers, optional)
             return found, np.zeros(len(z))
         big, tail, curve = np.empty((3, len(z)))
         bad = _losses.slopes(self.kind, _NO_PARAMETER, *self.compiled[1:3], z, y, big, tail, curve)
@@ -607,7 +608,7 @@ class Custom(Loss):
         return same and len(self.args) == len(other.args) and all(map(np.array_equal, self.args, other.args))
 
     def __hash__(self) -> int:
-        return hash((Custom, self.function, self.value_range))
+        return hash((Custom, id(self.function), self.value_range))
 
     def __repr__(self) -> str:
         return f"Custom({getattr(self.function, '__name__', self.function)!s})"
@@ -665,6 +666,11 @@ _KINDS: tuple[type[Loss], ...] = (
     PseudoHuber, LogCosh, Power,
 )  # fmt: skip
 BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _KINDS} | {"squared": SquaredError, "log": LogLoss}
+
+
+def forgotten(*_given: Any) -> Any:
+    """What stands for the function of a loss that was read from a file."""
+    raise ValueError("the function of this loss was not saved with the staircase.")
 
 
 def _remade(kind: type[Loss], arguments: dict[str, Any]) -> Loss:

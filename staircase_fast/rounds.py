@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _bisect, _losses, _validation
+from staircase_fast import _bisect, _losses, _validation, threads
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Custom
@@ -40,75 +40,128 @@ class Problem(NamedTuple):
 class Memory:
     """What a Python function said of each row, and where."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, targets: NDArray[np.float64]) -> None:
+        n = len(targets)
+        self.targets = targets
         self.z = np.full(n, np.nan)
         self.slope = np.zeros(n)
         self.curve = np.zeros(n)
+        with np.errstate(all="ignore"):
+            spread = np.nan_to_num(np.ptp(targets), posinf=1e300)
+        self.nearby = 1e-7 * max(float(spread), 1e-300)
 
-    def ask(self, loss: Custom, targets: NDArray[np.float64], runs: NDArray[np.void]) -> None:
-        """Ask about all rows of these runs at their cuts."""
+    def ask(self, loss: Custom, runs: NDArray[np.void]) -> None:
+        """Ask about all rows of these runs at their cuts; and nearby, in the same call: how slopes rise."""
         sizes = runs["end"] - runs["start"]
         ends = np.cumsum(sizes)
         rows = np.arange(ends[-1]) + np.repeat(runs["start"] - (ends - sizes), sizes)
         z = np.repeat(runs["cut"], sizes)
-        slope, _ = loss.slopes(z, targets[rows], rows)
-        run, rise = z - self.z[rows], slope - self.slope[rows]
+        near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), loss.value_range[0])
+        y = self.targets[rows]
+        slope, beside = np.split(
+            loss.slopes(np.append(z, near), np.append(y, y), np.append(rows, rows), optional=len(z))[0], 2
+        )
         with np.errstate(all="ignore"):
-            falls = (run * rise < 0) & (np.abs(rise) > 1e-9 * (np.abs(slope) + np.abs(self.slope[rows])))
-            curve = rise / run
-        if falls.any():
-            place = int(np.argmax(falls))
-            _validation.bad_slope(0.0, z[place], int(rows[place]), loss.numbers)
+            curve = (slope - beside) / (z - near)
+            for other, there in ((beside, near), (self.slope[rows], self.z[rows])):
+                falls = (z - there) * (slope - other) < 0
+                falls &= np.abs(slope - other) > 1e-9 * (np.abs(slope) + np.abs(other))
+                if falls.any():
+                    place = int(np.argmax(falls))
+                    _validation.bad_slope(0.0, z[place], int(rows[place]), loss.numbers)
         self.curve[rows] = np.where((curve >= 0) & (curve < np.inf), curve, 0.0)
         self.z[rows], self.slope[rows] = z, slope
+
+
+class Lane:
+    """Runs that one thread cuts in a round, and what they become."""
+
+    def __init__(self, runs: NDArray[np.void]) -> None:
+        self.runs = np.ascontiguousarray(runs)
+        self.open, self.done = np.empty((2, 4 * len(runs)), dtype=RUN)
+        self.next = self.n_open = self.n_done = 0
+        self.state = np.zeros(_bisect.state_size(), dtype=np.uint8)
+
+    def advance(self, rounds: Rounds, memory: Memory | None, *, halve: bool, tol: float, deadline: float) -> bool:
+        """Cut the rest of the runs; False if the deadline came first."""
+        slopes = (_NOTHING, _NOTHING) if memory is None else (memory.slope, memory.curve)
+        while self.next < len(self.runs):
+            if time.monotonic() >= deadline:
+                return False
+            self.next, self.n_open, self.n_done, bad = _bisect.cut_runs(
+                *rounds.problem, *slopes, rounds.location, halve, tol,
+                self.runs.view(np.uint8), self.next, _ROWS_AT_ONCE, self.state,
+                self.open.view(np.uint8), self.done.view(np.uint8), self.n_open, self.n_done,
+            )  # fmt: skip
+            if bad >= 0:
+                self._refuse(rounds, bad)
+        return True
+
+    def _refuse(self, rounds: Rounds, row: int) -> NoReturn:
+        """Name the sample of which a compiled derivative is wrong."""
+        cut = self.runs["cut"][self.next]
+        slope = np.empty((3, 1))
+        _losses.slopes(*rounds.problem[:4], np.array([cut]), rounds.problem.targets[row : row + 1], *slope)
+        _validation.bad_slope(slope[1, 0], cut, row, rounds.numbers)
 
 
 class Rounds:
     """Runs of rows that are still cut, and the blocks that others have become."""
 
     def __init__(
-        self, problem: Problem, first: NDArray[np.void], *, location: bool, custom: Custom | None = None
+        self,
+        problem: Problem,
+        first: NDArray[np.void],
+        *,
+        location: bool,
+        custom: Custom | None = None,
+        n_threads: int = 1,
     ) -> None:
         self.problem = problem
         in_python = custom is not None and custom.compiled is None
         self.loss = custom if in_python else None
         self.numbers = None if custom is None else custom.numbers
-        self._memories = [Memory(len(problem.targets)) for _ in range(2)] if in_python else []
+        self._memories = [Memory(problem.targets) for _ in range(2)] if in_python else []
         self.location = location
         known = first["lo"] == first["hi"]
+        first["value"][known] = first["lo"][known]
         self.open = first[~known]
         self.done = [first[known]]
         self.n_rounds = 0
+        self.n_threads = n_threads
         self._asked = False
         self.restart()
 
     def restart(self) -> None:
         """Begin a round."""
-        self._cut = self._n_open = self._n_done = 0
-        self._state = np.zeros(_bisect.state_size(), dtype=np.uint8)
-        self._next_open = np.empty(4 * len(self.open), dtype=RUN)
-        self._next_done = np.empty(4 * len(self.open), dtype=RUN)
+        self._lanes: list[Lane] = [Lane(runs) for runs in self._shares()]
+
+    def _shares(self) -> list[NDArray[np.void]]:
+        """Runs of about the same number of rows for each thread; those that ask another memory apart."""
+        if self.loss is not None:
+            return [self.open[self.open["side"] <= 0], self.open[self.open["side"] > 0]]
+        rows = np.cumsum(self.open["end"] - self.open["start"])
+        parts = threads.parts(int(rows[-1]) if len(rows) else 0, self.n_threads)
+        borders = np.searchsorted(rows, [part.start for part in parts[1:]], side="right")
+        return list(np.split(self.open, borders))
 
     def cut_all(self, *, halve: bool, tol: float, deadline: float) -> bool:
         """Cut every open run once; False if the deadline came first (the next call goes on from there)."""
         if time.monotonic() >= deadline:
             return False
         self.slopes()
-        slopes = [(memory.slope, memory.curve) for memory in self._memories] or [(_NOTHING, _NOTHING)] * 2
-        while self._cut < len(self.open):
-            if time.monotonic() >= deadline and self.loss is None:
-                return False
-            greatest = bool(self.open["side"][self._cut] > 0)
-            runs = self.open if self.loss is None or greatest else self.open[self.open["side"] <= 0]
-            self._cut, self._n_open, self._n_done, bad = _bisect.cut_runs(
-                *self.problem, *slopes[greatest], self.location, halve, tol,
-                runs.view(np.uint8), self._cut, _ROWS_AT_ONCE, self._state,
-                self._next_open.view(np.uint8), self._next_done.view(np.uint8), self._n_open, self._n_done,
-            )  # fmt: skip
-            if bad >= 0:
-                self._refuse(bad)
-        self.done.append(self._next_done[: self._n_done].copy())
-        self.open = self._next_open[: self._n_open].copy()
+        if self.loss is not None:
+            deadline = np.inf  # what was asked for is used
+
+        def work(part: slice) -> bool:
+            lane = self._lanes[part.start]
+            memory = self._memories[part.start] if self.loss is not None else None
+            return lane.advance(self, memory, halve=halve, tol=tol, deadline=deadline)
+
+        if not all(threads.each(work, [slice(lane, lane + 1) for lane in range(len(self._lanes))])):
+            return False
+        self.done.append(np.concatenate([lane.done[: lane.n_done] for lane in self._lanes]))
+        self.open = np.concatenate([lane.open[: lane.n_open] for lane in self._lanes])
         self.n_rounds += 1
         self._asked = False
         self.restart()
@@ -129,20 +182,11 @@ class Rounds:
             return _NOTHING
         if not self._asked:
             # two runs may be of the same rows: for the least and the greatest minimisers
-            self.open = self.open[np.argsort(self.open["side"] > 0, kind="stable")]
-            for side, memory in enumerate(self._memories):
-                runs = self.open[(self.open["side"] > 0) == bool(side)]
-                if len(runs):
-                    memory.ask(self.loss, self.problem.targets, runs)
+            for lane, memory in zip(self._lanes, self._memories, strict=True):
+                if len(lane.runs):
+                    memory.ask(self.loss, lane.runs)
             self._asked = True
         return self._memories[0].slope
-
-    def _refuse(self, row: int) -> NoReturn:
-        """Name the sample of which a compiled derivative is wrong."""
-        cut = self.open["cut"][self._cut]
-        slope = np.empty((3, 1))
-        _losses.slopes(*self.problem[:4], np.array([cut]), self.problem.targets[row : row + 1], *slope)
-        _validation.bad_slope(slope[1, 0], cut, row, self.numbers)
 
     def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Starts, values, lower and upper bounds of all rows as they are known now."""

@@ -15,7 +15,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from staircase_fast.losses import BY_NAME, Loss
+from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule, forgotten
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
@@ -28,6 +28,7 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _ARRAYS = ("left", "right", "values", "weights", "counts")
 _FIELDS = ("format", "version", "loss", "increasing", *_ARRAYS)
 _MORE_ARRAYS = ("lower", "upper")
+_FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_rule": UpdateRule}
 
 
 def to_json(stairs: Staircase) -> str:
@@ -35,7 +36,7 @@ def to_json(stairs: Staircase) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "loss": {"name": stairs.loss.name, **_plain(stairs.loss.arguments())},
+        "loss": {"name": stairs.loss.name, **_plain(stairs.loss)},
         "increasing": stairs.increasing,
     }
     for name in (*_ARRAYS, *_MORE_ARRAYS):
@@ -127,14 +128,18 @@ def _expect(name: str, given: object, wanted: object) -> None:
         raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
 
 
-def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a loss as JSON has them."""
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in arguments.items()}
+def _plain(loss: Loss) -> dict[str, Any]:
+    """Parameters of a loss as JSON has them; functions are not saved."""
+    if loss.name in _FUNCTIONS:
+        return {}
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in loss.arguments().items()}
 
 
 def _loss(given: object) -> Loss:
     if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
+    if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
+        return _FUNCTIONS[given["name"]](forgotten)
     kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
     if kind is None:
         raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {given['name']!r}.")

@@ -41,6 +41,7 @@ class Limits(NamedTuple):
     tol: float = 0.0
     rounds: float = math.inf
     deadline: float = math.inf
+    n_threads: int = 1
 
 
 class Blocks(NamedTuple):
@@ -96,9 +97,11 @@ def fit_samples(
 ) -> Steps:
     """The staircase of samples."""
     if decreasing:
-        samples, loss = reversed_samples(samples), loss.of_rows(slice(None, None, -1))
+        samples, loss = reversed_samples(samples), loss.of_rows(np.arange(len(samples.targets))[::-1])
     blocks = _solve(samples, loss, limits)
-    return steps_of(samples, blocks, bounds, decreasing=decreasing, whole=loss.is_location and limits == Limits())
+    return steps_of(
+        samples, blocks, bounds, decreasing=decreasing, whole=loss.is_location and limits[:3] == Limits()[:3]
+    )
 
 
 def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, decreasing: bool, whole: bool) -> Steps:
@@ -232,7 +235,7 @@ def _end(
         z = start + factor * span
         if sign * z >= sign * end:
             break
-        memory.ask(loss, samples.targets, rounds.first_run(len(samples.targets), z, z, z))
+        memory.ask(loss, rounds.first_run(len(samples.targets), z, z, z))
         wish = -memory.slope * samples.weights if len(samples.weights) else -memory.slope
         # every stretch up to a row wants to be above, or every one from a row on below
         marks = samples.ends.astype(np.bool_) if len(samples.ends) else np.ones(len(wish), dtype=np.bool_)
@@ -251,7 +254,7 @@ def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
 
 
 def _in_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    runs = rounds_of(samples, loss)
+    runs = rounds_of(samples, loss, n_threads=limits.n_threads)
     while len(runs.open) and runs.n_rounds < limits.rounds:
         if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
             break
@@ -295,7 +298,7 @@ def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Bloc
     return Blocks(starts, *(column * unit for column in columns))
 
 
-def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True) -> rounds.Rounds:
+def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True, n_threads: int = 1) -> rounds.Rounds:
     """All rows before the first round; `shortcuts`: a row alone gets its target at once."""
     custom = loss if isinstance(loss, Custom) else None
     address, user_data = custom.compiled[1:3] if custom is not None and custom.compiled is not None else (0, 0)
@@ -310,7 +313,7 @@ def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True) -> rounds
         first = _runs_of_log_odds(samples)
     else:
         first = _runs_of_targets(samples, loss)
-    return rounds.Rounds(problem, first, location=shortcuts and loss.is_location, custom=custom)
+    return rounds.Rounds(problem, first, location=shortcuts and loss.is_location, custom=custom, n_threads=n_threads)
 
 
 def _runs_of_targets(samples: Samples, loss: Loss) -> NDArray[np.void]:
@@ -348,7 +351,7 @@ def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
     low, high = float(samples.targets.min()), float(samples.targets.max())
     span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
     domain = loss.value_range
-    memory = rounds.Memory(len(samples.targets))
+    memory = rounds.Memory(samples.targets)
     lo, low_end = _end(samples, loss, memory, min(max(low, domain[0]), domain[1]), -span, domain[0])
     hi, high_end = _end(samples, loss, memory, min(max(high, domain[0]), domain[1]), span, domain[1])
     untested = rounds.LOW_END * low_end + rounds.HIGH_END * high_end
@@ -356,12 +359,26 @@ def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
     return rounds.first_run(len(samples.targets), lo, hi, cut, untested)
 
 
-def total_loss(samples: Samples, loss: Loss, stairs: Staircase) -> float:
-    """What a staircase costs."""
-    values = stairs.predict(samples.scores)
-    costs = np.empty(len(values))
-    _losses.values(loss.kind, samples.parameters, values, samples.targets, costs)
-    return math.fsum(costs * samples.weights if len(samples.weights) else costs)
+def costs_less(samples: Samples, loss: Loss, one: Staircase, other: Staircase) -> bool:
+    """Whether one staircase costs no more than the other, but for rounding."""
+    z, u = (np.clip(stairs.predict(samples.scores), -_LAST, _LAST) for stairs in (one, other))
+    weights = samples.weights if len(samples.weights) else np.ones(len(z))
+    if isinstance(loss, Custom):
+        # by the integral of the derivative from one to the other, which Gauss' nodes give well enough
+        nodes, shares = np.polynomial.legendre.leggauss(16)
+        half = 0.5 * z - 0.5 * u
+        slopes = sum(
+            share * loss.slopes(0.5 * z + 0.5 * u + node * half, samples.targets)[0]
+            for node, share in zip(nodes, shares, strict=True)
+        )
+        gains = weights * half * slopes
+        return math.fsum(gains) <= 1e-12 * math.fsum(np.abs(gains))
+    costs = []
+    for values in (z, u):
+        found = np.empty(len(values))
+        _losses.values(loss.kind, samples.parameters, values, samples.targets, found)
+        costs.append(math.fsum(weights * found))
+    return costs[0] <= costs[1] + 1e-12 * abs(costs[1])
 
 
 def deadline_after(seconds: float) -> float:
