@@ -25,6 +25,7 @@ import sklearn
 from agreement import near, same_fit, same_order
 from benchmarks import patterns
 from benchmarks.extra_memory import extra_bytes
+from model_diagnostics._utils.isotonic import isotonic_regression as model_diagnostics
 from scipy.optimize import isotonic_regression as scipy_isotonic
 from sklearn.isotonic import IsotonicRegression
 
@@ -179,6 +180,46 @@ def predictions(n: int) -> Iterator[Line]:
         yield Line(name, "scikit-learn", n, bar(30), lambda n_threads=n_threads: lines(500, n_threads))
 
 
+def losses(n: int) -> Iterator[Line]:
+    """Fits of 10^6 sorted rows beside SciPy's fit of the squared error; what has a bar below 1 may take longer."""
+    n = min(n, 1_000_000)
+
+    def noise(n: int) -> tuple[patterns.Column, patterns.Column]:
+        return np.arange(n, dtype=float), patterns.sequence(n, "noise")
+
+    def race(loss: sf.losses.Loss) -> Race:
+        x, y = noise(n)
+        return Race(
+            lambda: sf.fit(x, y, loss=loss), lambda: scipy_isotonic(y), lambda a, _: sf.certify(a, x, y).optimal
+        )
+
+    def diagnostics(n: int) -> Race:
+        _, y = noise(n)
+
+        def ours() -> patterns.Column:
+            return sf.isotonic_regression(y, loss=sf.losses.Expectile(0.8)).x
+
+        return Race(ours, lambda: model_diagnostics(y, functional="expectile", level=0.8)[0], near)
+
+    def custom() -> Race:
+        x, y = noise(n)
+        own = sf.losses.Custom(lambda z, y: np.tanh(z - y))
+        return Race(
+            lambda: sf.fit(x, y, loss=own), lambda: sf.fit(x, y, loss="log_cosh"), lambda a, b: near(a(x), b(x))
+        )
+
+    built_in = sf.losses
+    for loss, least in (
+        (built_in.Expectile(0.8), 1 / 3), (built_in.Huber(1.0), 1 / 3),
+        (built_in.LogCosh(1.0), 1 / 12), (built_in.Power(1.5), 1 / 12),
+        (built_in.PseudoHuber(1.0), None), (built_in.Quantile(0.8), None), (built_in.Linex(0.5), None),
+    ):  # fmt: skip
+        yield Line(f"fit, {loss.name}, {n:,} rows", "SciPy, squared", n, least, lambda loss=loss: race(loss))
+    few = min(n, 100_000)
+    yield Line(f"expectile, {few:,} rows", "model-diagnostics", few, 1000, lambda: diagnostics(few))
+    yield Line(f"fit, own log_cosh, {n:,} rows", "ours, built in", n, 1 / 10, custom)
+
+
 def measures(n: int) -> Iterator[Measure]:
     def memory(targets: str) -> tuple[float, float]:
         given = patterns.rows(n, targets=targets)
@@ -218,11 +259,19 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    for line in (line for group in (fits, orders, sequences, predictions) for line in group(n)):
+    for line in (line for group in (fits, orders, sequences, predictions, losses) for line in group(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)
-            bar, verdict = ("", "") if line.bar is None else (f"{line.bar:g}x", "yes" if ok else "NO")
-            show(line.name, f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.1f}x", bar, verdict, line.peer)
+            bar, verdict = ("", "") if line.bar is None else (f"{line.bar:.3g}x", "yes" if ok else "NO")
+            show(
+                line.name,
+                f"{ours:.1f}",
+                f"{theirs:.1f}",
+                f"{theirs / ours:.{1 if theirs > ours / 2 else 2}f}x",
+                bar,
+                verdict,
+                line.peer,
+            )
             judged += [ok] if line.bar else []
     for measure in measures(n):
         if all(word in measure.name for word in words):

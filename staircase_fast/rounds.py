@@ -154,9 +154,9 @@ class Rounds:
             deadline = np.inf  # what was asked for is used
 
         def work(part: slice) -> bool:
-            lane = self._lanes[part.start]
-            memory = self._memories[part.start] if self.loss is not None else None
-            return lane.advance(self, memory, halve=halve, tol=tol, deadline=deadline)
+            number = int(part.start)
+            memory = self._memories[number] if self.loss is not None else None
+            return self._lanes[number].advance(self, memory, halve=halve, tol=tol, deadline=deadline)
 
         if not all(threads.each(work, [slice(lane, lane + 1) for lane in range(len(self._lanes))])):
             return False
