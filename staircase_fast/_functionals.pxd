@@ -135,7 +135,7 @@ cdef inline double logistic(double o, double z, double y) noexcept nogil:
     return (-y * x if y > 0.0 else 0.0) + log1p(exp(x))
 
 cdef inline Slope logistic_slope(double o, double z, double y) noexcept nogil:
-    cdef double x = z + o, e = exp_minus(fabs(x)), tail = e / (1.0 + e)
+    cdef double x = z + o, e = exp(-fabs(x)), tail = e / (1.0 + e)
     if x > 0.0:
         return Slope(1.0 - y, -tail, tail / (1.0 + e))
     return Slope(-y, tail, tail / (1.0 + e))
