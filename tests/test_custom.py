@@ -112,8 +112,8 @@ def assert_close_staircase(found, wanted, size=1.0):
 @both_directions
 def test_a_python_derivative_gives_the_fit_of_the_built_in_loss(name, increasing):
     function, kind, parameters = SAME[name]
-    for seed in range(6):
-        for n in (1, 2, 7, 60):
+    for seed in range(4):
+        for n in (1, 7, 40):
             rng, x, y, w = rows_of(name, seed, n)
             for p in (*parameters, rng.choice(parameters, n)):
                 options = {"sample_weight": w, "increasing": increasing}
