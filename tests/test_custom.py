@@ -192,6 +192,38 @@ def test_a_custom_square_has_the_exact_means(rows, increasing):
                 assert abs(stairs(score) - float(step.value)) <= 64 * EPS
 
 
+@pytest.mark.xfail(strict=True, reason="steps_of makes values rise only for location losses: here, [8e-15, 0]")
+def test_rounding_does_not_turn_steps_round():
+    x, y = [3, 2, 2, 5, 5, 4], [2.0, -2.0, 4.0, 3.0, -3.0, -4.0]
+    stairs = sf.fit(x, y, loss=Custom(log_cosh, (1.0,)))
+    assert np.abs(stairs.values).max() < 1e-13
+    assert (np.diff(stairs.values) > 0).all()
+
+
+@pytest.mark.xfail(strict=True, reason="4 ulps of a value next to 0 are nothing: the sum is not zero within them")
+@pytest.mark.parametrize(
+    ("function", "x", "y"),
+    [
+        (lambda z, y: np.where(z > y, 0.2, 0.8) * (z - y), [1, 0, 2], [-2.0, -2.0, 0.0]),
+        (difference, [0, 1, 1], [0.0, -4.0, 4.0]),
+    ],
+)
+def test_certify_accepts_values_next_to_zero(function, x, y):
+    assert sf.certify(sf.fit(x, y, loss=Custom(function)), x, y).optimal
+
+
+@pytest.mark.xfail(strict=True, reason="around targets that are all 0, ends are sought at 1e-300, and then at 1.8e308")
+def test_targets_that_all_are_zero_are_no_reason_to_ask_far_away():
+    asked = []
+
+    def cubic(z, y):
+        asked.extend(z)
+        return np.clip(z - y, -1e99, 1e99) ** 3
+
+    assert sf.fit([1], [0.0], loss=Custom(cubic)).values == pytest.approx([0], abs=1e-90)
+    assert np.abs(asked).max() < 1e99
+
+
 class Recorder:
     """A derivative that notes what it is asked."""
 
