@@ -200,7 +200,7 @@ cdef void divide(
 
 cdef inline bint is_level(const Run *run, double curve) noexcept nogil:
     """Whether there may be zeros all around: a step aside would not change the sum by a number."""
-    return not curve * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
+    return fabs(run.cut) < 1e308 and not curve * (ulp_of(run.cut) + 1e-20 * (run.hi - run.lo)) > 0.0
 
 
 cdef inline void close_at(int64_t side, int64_t start, int64_t end, double value, Output *out) noexcept nogil:

@@ -104,6 +104,7 @@ class Anytime:
             first["untested"] & rounds.LOW_END, first["lo"],
             np.where(first["untested"] & rounds.HIGH_END, first["hi"], 0.5 * first["lo"] + 0.5 * first["hi"]),
         )  # fmt: skip
+        self._rounds.restart()
 
     @property
     def n_rounds(self) -> int:
@@ -212,7 +213,10 @@ class Anytime:
         first[starts] = True
         rows = np.flatnonzero(first[:n])
         place = np.searchsorted(starts, rows, side="right") - 1
-        found = rows, np.clip(lower[place], *self._bounds), np.clip(upper[place], *self._bounds)
+        lower, upper = (np.clip(bound[place], *self._bounds) for bound in (lower, upper))
+        # what has the same value is the same block
+        same = np.append(False, (lower[1:] == upper[1:]) & (lower[1:] == lower[:-1]) & (upper[1:] == upper[:-1]))
+        found = rows[~same], lower[~same], upper[~same]
         if self._increasing:
             return found
-        return n - np.append(rows[1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()
+        return n - np.append(found[0][1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()

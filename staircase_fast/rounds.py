@@ -23,6 +23,7 @@ LEAST, GREATEST = -1, 1
 _QUANTILE = 8  # its number in `_slopes.pxd`
 _ROWS_AT_ONCE = 1 << 19  # some milliseconds: then signals and clocks are looked at
 _NOTHING = np.empty(0)
+_LAST = float(np.finfo(np.float64).max)
 
 
 class Problem(NamedTuple):
@@ -56,7 +57,8 @@ class Memory:
         ends = np.cumsum(sizes)
         rows = np.arange(ends[-1]) + np.repeat(runs["start"] - (ends - sizes), sizes)
         z = np.repeat(runs["cut"], sizes)
-        near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), loss.value_range[0])
+        with np.errstate(all="ignore"):
+            near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), max(loss.value_range[0], -_LAST))
         y = self.targets[rows]
         slope, beside = np.split(
             loss.slopes(np.append(z, near), np.append(y, y), np.append(rows, rows), optional=len(z))[0], 2
@@ -221,7 +223,8 @@ def _snap(
         beyond = np.minimum if nearest is np.maximum else np.maximum
         inside = within(targets, np.repeat(runs[bound], runs["end"] - runs["start"]))
         found = nearest.reduceat(np.where(inside, targets, worst), runs["start"])
-        runs["value"] = np.where(found == worst, beyond.reduceat(targets, runs["start"]), found)
+        found = np.where(found == worst, beyond.reduceat(targets, runs["start"]), found)
+        runs["value"] = np.where(runs["lo"] < runs["hi"], found, runs["value"])  # others are at a bound
         runs["lo"], runs["hi"] = np.minimum(runs["lo"], runs["value"]), np.maximum(runs["hi"], runs["value"])
 
 

@@ -160,9 +160,6 @@ def test_targets_may_lie_outside_the_domain():
     assert found.values.tolist() == [0.0, 1.0]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="runs_in_domain: bounds that meet at once are taken for known, with NaN as value"
-)
 @pytest.mark.parametrize("run", [sf.fit, lambda *args, **options: sf.Anytime(*args, **options).staircase()])
 @pytest.mark.parametrize(
     ("function", "targets", "value"),
@@ -194,7 +191,6 @@ def test_a_custom_square_has_the_exact_means(rows, increasing):
                 assert abs(stairs(score) - float(step.value)) <= 64 * EPS
 
 
-@pytest.mark.xfail(strict=True, reason="steps_of makes values rise only for location losses: here, [8e-15, 0]")
 def test_rounding_does_not_turn_steps_round():
     x, y = [3, 2, 2, 5, 5, 4], [2.0, -2.0, 4.0, 3.0, -3.0, -4.0]
     stairs = sf.fit(x, y, loss=Custom(log_cosh, (1.0,)))
@@ -202,7 +198,6 @@ def test_rounding_does_not_turn_steps_round():
     assert (np.diff(stairs.values) > 0).all()
 
 
-@pytest.mark.xfail(strict=True, reason="4 ulps of a value next to 0 are nothing: the sum is not zero within them")
 @pytest.mark.parametrize(
     ("function", "x", "y"),
     [
@@ -252,8 +247,8 @@ def test_the_function_is_called_once_per_round_with_all_open_samples(monkeypatch
     sizes = [len(z) for z, _ in told.calls]
     ends = len(sizes) - len(open_rows)  # how far to go is asked of all samples, before the first round
     assert 2 <= ends <= 8
-    assert sizes[:ends] == [n] * ends
-    assert sizes[ends:] == open_rows
+    assert sizes[:ends] == [2 * n] * ends  # at the cut, and nearby
+    assert sizes[ends:] == [2 * rows for rows in open_rows]
     assert len(open_rows) < 60
     for z, y in told.calls:
         assert z.dtype == y.dtype == np.float64
@@ -294,7 +289,7 @@ def test_array_args_are_cut_to_the_samples_of_each_call_and_scalars_passed_on(in
         assert_close_staircase(
             found, sf.fit(x, targets, sample_weight=w, loss="log_cosh", increasing=increasing), np.abs(targets).max()
         )
-        assert max(seen) == (w > 0).sum()
+        assert max(seen) == 2 * (w > 0).sum()
         seen.clear()
 
 
@@ -326,7 +321,7 @@ def test_what_the_function_does_to_its_arguments_does_not_reach_the_callers_arra
 
 def test_the_function_may_return_lists_integers_or_one_array_again_and_again():
     x, y = [1, 2, 3, 4], [0.0, 3.0, 1.0, 5.0]
-    room = np.empty(4)
+    room = np.empty(8)
 
     def again(z, y):
         return np.subtract(z, y, out=room[: len(z)])
@@ -338,7 +333,6 @@ def test_the_function_may_return_lists_integers_or_one_array_again_and_again():
     assert 1 <= two <= 3  # any median
 
 
-@pytest.mark.xfail(strict=True, reason="least minimisers are not held above the value of the block before")
 @both_directions
 def test_a_derivative_that_is_flat_gives_a_monotone_optimum(increasing):
     y = np.array([0.0, 0.5, -2.5, 3.0])
@@ -353,7 +347,7 @@ def test_exceptions_of_the_function_reach_the_caller_as_they_are(increasing):
     class MyError(Exception):
         pass
 
-    for after in range(12):
+    for after in range(6):
         raised = MyError("mine")
         calls = []
 
@@ -383,9 +377,9 @@ def test_exceptions_of_the_function_reach_the_caller_as_they_are(increasing):
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (lambda z, y: 1.0, r"shape \(4,\); got float64 of shape \(\)"),
-        (lambda z, y: (z - y)[:-1], r"shape \(4,\); got float64 of shape \(3,\)"),
-        (lambda z, y: (z - y)[:, None], r"shape \(4,\); got float64 of shape \(4, 1\)"),
+        (lambda z, y: 1.0, r"shape \(8,\); got float64 of shape \(\)"),
+        (lambda z, y: (z - y)[:-1], r"shape \(8,\); got float64 of shape \(7,\)"),
+        (lambda z, y: (z - y)[:, None], r"shape \(8,\); got float64 of shape \(8, 1\)"),
         (lambda z, y: None, r"got object of shape \(\)"),
         (lambda z, y: (z - y) * 1j, "got complex128"),
         (lambda z, y: (z - y).astype(object), "got object"),
@@ -417,9 +411,7 @@ WRONG_NUMBER = "of_rows(slice) forgets numbers: sorted rows of a falling fit are
 def places():
     for name in BAD_ROWS:
         for increasing in (True, False):
-            wrong = not increasing and name == "sorted"
-            marks = [pytest.mark.xfail(strict=True, reason=WRONG_NUMBER)] if wrong else []
-            yield pytest.param(name, increasing, marks=marks)
+            yield name, increasing
 
 
 at_each_place = pytest.mark.parametrize(("name", "increasing"), list(places()))
@@ -456,9 +448,7 @@ def test_a_decreasing_derivative_names_the_sample(name, increasing):
         sf.fit(x, y, sample_weight=w, loss=Custom(falling_at_three), increasing=increasing)
 
 
-@pytest.mark.parametrize(
-    "increasing", [True, pytest.param(False, marks=pytest.mark.xfail(strict=True, reason=WRONG_NUMBER))]
-)
+@pytest.mark.parametrize("increasing", [True, False])
 def test_isotonic_regression_names_the_sample(increasing):
     y = BAD_ROWS["sorted"][1]
     with pytest.raises(ValueError, match="for sample 5"):
@@ -498,7 +488,6 @@ def test_rows_that_are_absent_are_not_asked_about():
 INFINITE = [0.0, 1.0, 0.0, 1.0]
 
 
-@pytest.mark.xfail(strict=True, reason="Memory.ask: the difference of two far ends overflows with a warning")
 @pytest.mark.parametrize("bounds", [(-inf, inf), (-3, 3), (-inf, 3)])
 def test_infinite_minimisers_raise_no_warning(bounds):
     sf.fit([1, 2, 3, 4], INFINITE, loss=Custom(saturating), bounds=bounds)
@@ -716,7 +705,6 @@ def test_custom_losses_and_their_staircases_are_copied_and_pickled():
     assert pickle.loads(pickle.dumps(loss)) == loss
 
 
-@pytest.mark.xfail(strict=True, reason="hash of a LowLevelCallable is refused by scipy, and so is that of the loss")
 def test_the_hash_of_a_compiled_loss_is_a_number():
     assert isinstance(hash(Custom(scipy.LowLevelCallable(plain))), int)
 
@@ -729,15 +717,16 @@ def test_a_loss_of_each_compiled_kind_equals_itself():
         assert repr(Custom(function)).startswith("Custom(")
 
 
-@pytest.mark.xfail(strict=True, reason="to_json: 'Object of type function is not JSON serializable'")
 @pytest.mark.parametrize("loss", [Custom(difference), Custom(plain), UpdateRule(lambda a, v, b, w: ((a + b) / 2, v))])
-def test_a_staircase_of_ones_own_loss_says_why_it_has_no_json(loss):
+def test_a_staircase_of_ones_own_loss_is_saved_without_its_function(loss):
     stairs = sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=loss)
-    with pytest.raises((TypeError, ValueError), match=r"(?i)custom|update_?rule"):
-        stairs.to_json()
+    read = sf.Staircase.from_json(stairs.to_json())
+    assert read.values.tolist() == stairs.values.tolist()
+    assert read.loss.name == loss.name
+    with pytest.raises(ValueError, match="was not saved with the staircase"):
+        sf.fit([1, 2], [1.0, 0.0], loss=read.loss)
 
 
-@pytest.mark.xfail(strict=True, reason="total_loss of a loss without values is whatever was in memory")
 @pytest.mark.parametrize("loss", [Custom(difference), Custom(plain)])
 def test_auto_finds_the_direction_or_says_that_it_cannot(loss):
     rising = [0.0, 1.0, 3.0, 5.0]
@@ -974,7 +963,6 @@ def test_isotonic_regression_takes_a_rule():
     assert sf.isotonic_regression([1.0, 0.0, 3.0], loss=UpdateRule(mean)).x.tolist() == [0.5, 0.5, 3.0]
 
 
-@pytest.mark.xfail(strict=True, reason="total_loss of a loss without values is whatever was in memory")
 def test_auto_is_refused_for_a_rule():
     with pytest.raises((TypeError, ValueError), match=r"increasing|auto"):
         sf.fit([1, 2, 3], [3.0, 2.0, 1.0], loss=UpdateRule(mean), increasing="auto")
