@@ -42,14 +42,14 @@ test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests and doctests on th
 test-checked: build/checked.stamp  ## tests on the checked build (bounds, overflow, assertions)
 	cd build/checked-install && export PYTHONPATH="$$PWD" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PWD" \
-	&& $(ROOT_VENV) -m pytest "$(ROOT)/tests"
+	&& $(ROOT_VENV) -m pytest -m "not long" "$(ROOT)/tests"
 
 test-wheel: build/wheel.stamp build/sdist.stamp  ## the sdist's tests on the wheel, out of the tree
 	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
 	&& tar -xzf build/sdist/*.tar.gz -C "$$work" && cd "$$work" \
 	&& python="$(ROOT)/build/wheel-venv/bin/python" \
 	&& "$$python" -c "$$IMPORTED_FROM" "$(ROOT)/build/wheel-venv" \
-	&& "$$python" -m pytest "$$work"/staircase_fast-*/tests
+	&& "$$python" -m pytest -m "not long" "$$work"/staircase_fast-*/tests
 
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py

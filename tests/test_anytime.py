@@ -16,6 +16,8 @@ from reference import anytime_rounds
 import staircase_fast as sf
 from staircase_fast import anytime, rounds
 
+pytestmark = pytest.mark.long
+
 L = sf.losses
 inf = math.inf
 EPS = 2.0**-52
