@@ -508,18 +508,20 @@ class Custom(Loss):
     ----------
     derivative : callable
         `derivative(z, y, *args)` of arrays of one length, which returns l'(z, y) for each entry, and never decreases in
-        z.  It is called once per round with all samples whose values are not yet known.  Or a compiled function
+        z.  It is called once per round with all samples whose values are not yet known, each of them twice: at a value,
+        and nearby.  Or a compiled function
         `double derivative(double z, double y)` or `double derivative(double z, double y, void *user_data)`, called
         without the GIL: a `numba.cfunc`, a ctypes function, a PyCapsule, a `scipy.LowLevelCallable`.
     args : tuple
-        Passed on to a Python function; arrays with one entry per sample are cut to the samples of each call.
+        Passed on to a Python function; arrays with one entry per sample are cut to the samples of each call.  Not for
+        compiled functions.
     domain : (low, high), default (-inf, inf)
         Where l' can be asked for; values lie within.
 
     Notes
     -----
     What the function raises reaches the caller of `fit` as it is.  NaN, a wrong shape, or a derivative that is seen to
-    decrease is an error that names the sample.
+    decrease is an error that names the sample.  A staircase is saved without the function.
 
     Examples
     --------
