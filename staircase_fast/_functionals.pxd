@@ -243,8 +243,11 @@ cdef inline Slope log_cosh_slope(double s, double z, double y) noexcept nogil:
     cdef double side = 1.0 if q > 0.0 else -1.0
     cdef double top = near_top if size < 0.6 else -2.0 * e * side
     cdef double bottom = near_bottom if size < 0.6 else 1.0 + e
-    cdef double tail = top / bottom, big = 0.0 if size < 0.6 else side
-    return Slope(big, tail, inverse * (1.0 - (big + tail) * (big + tail)))
+    cdef double tail = top / bottom, rest = fabs(tail)
+    # 1 - tanh**2; far away, where tanh is 1 - rest, 1 - (1 - rest)**2 without what cancels
+    return Slope(
+        0.0 if size < 0.6 else side, tail, inverse * (1.0 - rest * rest if size < 0.6 else rest * (2.0 - rest))
+    )
 
 
 # Power: |r|**p / p, p > 1.  Any targets, any values.
