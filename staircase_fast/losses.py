@@ -528,8 +528,8 @@ class Custom(Loss):
     >>> import staircase_fast as sf
     >>> def cubic(z, y):
     ...     return (z - y) ** 3
-    >>> sf.fit([1, 2, 3], [0.0, 3.0, 1.0], loss=sf.losses.Custom(cubic)).values.round(6)
-    array([0., 2.])
+    >>> sf.fit([1, 2, 3], [0.5, 3.0, 1.0], loss=sf.losses.Custom(cubic)).values.round(6)
+    array([0.5, 2. ])
     """
 
     name = "custom"
