@@ -370,21 +370,18 @@ def _number(name: str, given: object) -> float:
 
 def tolerance(given: object) -> float:
     """A width of bounds that is narrow enough; 0 if none is."""
-    if given is None:
-        return 0.0
-    tol = _number("tol", given)
-    if tol < 0:
-        raise ValueError(f"`tol` must be >= 0; got {given!r}.")
-    return tol
+    return 0.0 if given is None else _not_negative("tol", given)
 
 
 def seconds(given: object) -> float:
     """A time to spend; inf if there is no end to it."""
-    if given is None:
-        return math.inf
-    number = _number("max_seconds", given)
+    return math.inf if given is None else _not_negative("max_seconds", given)
+
+
+def _not_negative(name: str, given: object) -> float:
+    number = _number(name, given)
     if number < 0:
-        raise ValueError(f"`max_seconds` must be >= 0; got {given!r}.")
+        raise ValueError(f"`{name}` must be >= 0; got {given!r}.")
     return number
 
 

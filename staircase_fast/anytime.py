@@ -12,9 +12,6 @@ from staircase_fast import _groups, _validation, rounds, solve
 from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
 
-_ROWS_AT_ONCE = 1 << 19
-_NOTHING = np.empty(0)
-
 
 class Anytime:
     """A fit that can be stopped at any time, and says how far it has come.
@@ -197,7 +194,7 @@ class Anytime:
         problem = self._rounds.problem
         while not _groups.join_groups(
             problem.kind, problem.parameters, problem.function, problem.user_data, problem.targets, problem.weights,
-            slopes, starts, stops, cuts, _ROWS_AT_ONCE, self._group_state, self._work, self._joined,
+            slopes, starts, stops, cuts, rounds.ROWS_AT_ONCE, self._group_state, self._work, self._joined,
         ):  # fmt: skip
             if time.monotonic() >= deadline:
                 return False

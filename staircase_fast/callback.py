@@ -44,9 +44,8 @@ def compiled(function: Any) -> Compiled | None:
 
 def _from_ctypes(function: Any, owner: object) -> Compiled:
     kinds = [getattr(kind, "__name__", "") for kind in function.argtypes or ()]
-    pointers = {"c_void_p"}
     plain = kinds == ["c_double", "c_double"]
-    with_data = kinds[:2] == ["c_double", "c_double"] and len(kinds) == 3 and kinds[2] in pointers
+    with_data = kinds == ["c_double", "c_double", "c_void_p"]
     if function.restype is not ctypes.c_double or not (plain or with_data):
         _validation.unknown_signature(f"{function.restype} {function.argtypes}", _SIGNATURES)
     address = ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -70,8 +70,9 @@ def fit(
 
     Notes
     -----
-    Sums are exact integers, so the steps are those of exact arithmetic, values are the exact means rounded once, and
-    neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+    Where a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
+    means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
+    Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
 
     Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _bisect, _losses, _validation, threads
-
-if TYPE_CHECKING:
-    from staircase_fast.losses import Custom
+from staircase_fast.losses import Custom, Quantile
 
 RUN = np.dtype(
     [(name, "i8") for name in ("start", "end")]
@@ -20,10 +18,9 @@ RUN = np.dtype(
 )
 LOW_END, HIGH_END = 1, 2
 LEAST, GREATEST = -1, 1
-_QUANTILE = 8  # its number in `_slopes.pxd`
-_ROWS_AT_ONCE = 1 << 19  # some milliseconds: then signals and clocks are looked at
+ROWS_AT_ONCE = 1 << 19  # some milliseconds: then signals and clocks are looked at
 _NOTHING = np.empty(0)
-_LAST = float(np.finfo(np.float64).max)
+LAST = float(np.finfo(np.float64).max)
 
 
 class Problem(NamedTuple):
@@ -58,7 +55,7 @@ class Memory:
         rows = np.arange(ends[-1]) + np.repeat(runs["start"] - (ends - sizes), sizes)
         z = np.repeat(runs["cut"], sizes)
         with np.errstate(all="ignore"):
-            near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), max(loss.value_range[0], -_LAST))
+            near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), max(loss.value_range[0], -LAST))
         y = self.targets[rows]
         slope, beside = np.split(
             loss.slopes(np.append(z, near), np.append(y, y), np.append(rows, rows), optional=len(z))[0], 2
@@ -92,7 +89,7 @@ class Lane:
                 return False
             self.next, self.n_open, self.n_done, bad = _bisect.cut_runs(
                 *rounds.problem, *slopes, rounds.location, halve, tol,
-                self.runs.view(np.uint8), self.next, _ROWS_AT_ONCE, self.state,
+                self.runs.view(np.uint8), self.next, ROWS_AT_ONCE, self.state,
                 self.open.view(np.uint8), self.done.view(np.uint8), self.n_open, self.n_done,
             )  # fmt: skip
             if bad >= 0:
@@ -200,7 +197,7 @@ class Rounds:
         if not runs["side"].any():
             return runs["start"].copy(), runs["value"].copy(), runs["lo"].copy(), runs["hi"].copy()
         least, greatest = runs[runs["side"] <= 0], runs[runs["side"] >= 0]
-        if self.problem.kind == _QUANTILE and not len(self.open):
+        if self.problem.kind == Quantile.kind and not len(self.open):
             # slopes jump at targets, so minimisers are targets; sums that are equal but for rounding may say otherwise
             _snap(least, self.problem.targets, "hi", np.less_equal, np.maximum)
             _snap(greatest, self.problem.targets, "lo", np.greater_equal, np.minimum)

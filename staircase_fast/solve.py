@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
 _WIDE = 600.0  # exp of more, or sums of that, may overflow
-_LAST = float(np.finfo(np.float64).max)
 _LOG_ODDS = 1500.0  # those of sums of weights and targets above 0 are less
 
 
@@ -109,12 +108,12 @@ def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, d
     if whole:
         # a value that is off by some rounding must not leave its targets; of one target, it is that
         low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
-        values = np.maximum.accumulate(np.clip(blocks.values, low, high))  # some rounding must not turn steps round
-        blocks = Blocks(
-            blocks.starts, values, np.minimum(np.maximum(blocks.lower, low), values),
-            np.maximum(np.minimum(blocks.upper, high), values),
-        )  # fmt: skip
-    columns = (np.clip(np.where(np.abs(one) >= _LAST, np.copysign(np.inf, one), one), *bounds) for one in blocks[1:])
+        blocks = Blocks(blocks.starts, *(np.clip(column, low, high) for column in blocks[1:]))
+    values = np.maximum.accumulate(blocks.values)  # nor may rounding turn steps round
+    blocks = Blocks(blocks.starts, values, np.minimum(blocks.lower, values), np.maximum(blocks.upper, values))
+    columns = (
+        np.clip(np.where(np.abs(one) >= rounds.LAST, np.copysign(np.inf, one), one), *bounds) for one in blocks[1:]
+    )
     blocks = _distinct(Blocks(blocks.starts, *(column + 0.0 for column in columns)))
     starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts
@@ -158,7 +157,8 @@ def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     if isinstance(loss, Linex) and len(samples.parameters) == 1:
         shape, low, high = (float(one) for one in (samples.parameters[0], samples.targets.min(), samples.targets.max()))
         if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
-            return _polished(samples, loss, _by_exponentials(samples, shape, low, high), high - low + 1 / abs(shape))
+            blocks = _by_exponentials(samples, shape, low, high)
+            return _polished(samples, loss, blocks, high - low + 1 / abs(shape), limits)
         return _by_rule(samples, _log_sum_exp(shape))
     if isinstance(loss, Linex):
         _validation.moderate_shapes(samples.parameters, samples.targets, _WIDE)
@@ -243,7 +243,7 @@ def _end(
             wish, marks = wish[::-1], np.append(marks[:-1][::-1], True)
         if np.all(sign * np.cumsum(wish)[marks] < 0):
             return z, False
-    return (end if math.isfinite(end) else sign * _LAST), True
+    return (end if math.isfinite(end) else sign * rounds.LAST), True
 
 
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
@@ -254,24 +254,26 @@ def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
 
 
 def _in_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    runs = rounds_of(samples, loss, n_threads=limits.n_threads)
+    return _after(rounds_of(samples, loss, n_threads=limits.n_threads), limits)
+
+
+def _after(runs: rounds.Rounds, limits: Limits) -> Blocks:
+    """Blocks after all rounds, or those that limits allow."""
     while len(runs.open) and runs.n_rounds < limits.rounds:
         if not runs.cut_all(halve=False, tol=limits.tol, deadline=limits.deadline):
             break
     return Blocks(*runs.blocks())
 
 
-def _polished(samples: Samples, loss: Loss, blocks: Blocks, size: float) -> Blocks:
+def _polished(samples: Samples, loss: Loss, blocks: Blocks, size: float, limits: Limits) -> Blocks:
     """Blocks that are right, with values right to more digits and bounds that are proven: a few cuts around each."""
-    runs = rounds_of(samples, loss)
+    runs = rounds_of(samples, loss, n_threads=limits.n_threads)
     first = np.repeat(runs.open[:1], len(blocks.starts))
     first["start"], first["end"] = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     first["lo"], first["cut"], first["hi"] = blocks.values - 1e-9 * size, blocks.values, blocks.values + 1e-9 * size
     runs.open = first
     runs.restart()
-    while len(runs.open):
-        runs.cut_all(halve=False, tol=0.0, deadline=math.inf)
-    return Blocks(*runs.blocks())
+    return _after(runs, limits)
 
 
 def _unit(samples: Samples, loss: Loss) -> float:
@@ -361,7 +363,7 @@ def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
 
 def costs_less(samples: Samples, loss: Loss, one: Staircase, other: Staircase) -> bool:
     """Whether one staircase costs no more than the other, but for rounding."""
-    z, u = (np.clip(stairs.predict(samples.scores), -_LAST, _LAST) for stairs in (one, other))
+    z, u = (np.clip(stairs.predict(samples.scores), -rounds.LAST, rounds.LAST) for stairs in (one, other))
     weights = samples.weights if len(samples.weights) else np.ones(len(z))
     if isinstance(loss, Custom):
         # by the integral of the derivative from one to the other, which Gauss' nodes give well enough

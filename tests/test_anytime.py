@@ -14,7 +14,7 @@ from loss_table import CASES
 from reference import anytime_rounds
 
 import staircase_fast as sf
-from staircase_fast import anytime, rounds
+from staircase_fast import rounds
 
 pytestmark = pytest.mark.long
 
@@ -387,8 +387,7 @@ def test_a_round_that_was_begun_goes_on_where_a_deadline_stopped_it(loss, increa
     x, y = some_rows(2000)
     whole, pieces = (sf.Anytime(x, y, loss=loss, increasing=increasing) for _ in range(2))
     whole.refine(max_rounds=9)
-    monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", 300)
-    monkeypatch.setattr(anytime, "_ROWS_AT_ONCE", 300)
+    monkeypatch.setattr(rounds, "ROWS_AT_ONCE", 300)
     for patience in itertools.cycle((3, 5, 4, 9)):
         if pieces.n_rounds == 9:
             break

@@ -32,7 +32,7 @@ from reference import (
 )
 
 import staircase_fast as sf
-from staircase_fast import rounds, solve
+from staircase_fast import _bisect, rounds, solve
 
 L = sf.losses
 inf = math.inf
@@ -772,7 +772,7 @@ def test_rows_looked_at_in_pieces_give_the_same_fit(rows_at_once, monkeypatch):
     x[n // 2 :] = np.arange(n // 2) + 5  # ties longer than a chunk of 256, and distinct scores
     for loss in (L.LogCosh(0.1), L.Huber(0.05), L.Quantile(0.25), L.Logistic(rng.normal(size=n))):
         whole = sf.fit(x, y, sample_weight=w, loss=loss)
-        monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", rows_at_once)
+        monkeypatch.setattr(rounds, "ROWS_AT_ONCE", rows_at_once)
         assert_same_staircase(sf.fit(x, y, sample_weight=w, loss=loss), whole)
         monkeypatch.undo()
 
@@ -782,7 +782,7 @@ def test_a_round_goes_on_where_a_deadline_stopped_it(monkeypatch):
     y = rng.random(3000)
     problem = rounds.Problem(L.Power.kind, np.array([1.5]), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8))
     whole, pieces = (rounds.Rounds(problem, rounds.first_run(3000, 0.0, 1.0, 0.5), location=True) for _ in range(2))
-    monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", 300)
+    monkeypatch.setattr(rounds, "ROWS_AT_ONCE", 300)
     while len(whole.open):
         whole.cut_all(halve=False, tol=0.0, deadline=inf)
         ticks = itertools.count()
@@ -790,7 +790,7 @@ def test_a_round_goes_on_where_a_deadline_stopped_it(monkeypatch):
         while not pieces.cut_all(halve=False, tol=0.0, deadline=2):
             pass
         monkeypatch.undo()
-        monkeypatch.setattr(rounds, "_ROWS_AT_ONCE", 300)
+        monkeypatch.setattr(rounds, "ROWS_AT_ONCE", 300)
         for one, two in zip(whole.blocks(), pieces.blocks(), strict=True):
             assert_same_bits(one, two)
 
@@ -866,3 +866,7 @@ def test_a_keyboard_interrupt_stops_a_long_fit_promptly():
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
     )
     assert float(done.stdout) < 0.5
+
+
+def test_python_and_the_kernel_mean_the_same_by_a_run():
+    assert rounds.RUN.itemsize == _bisect.run_size()
