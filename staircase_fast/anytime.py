@@ -8,7 +8,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _groups, _validation, rounds, solve
+from staircase_fast import _joins, _validation, rounds, solve
 from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
 
@@ -80,8 +80,8 @@ class Anytime:
         self._hold()
         n = len(samples.targets)
         self._joined = 1 - samples.ends if len(samples.ends) else np.zeros(n, dtype=np.uint8)
-        self._work = np.empty(n * _groups.group_size(), dtype=np.uint8)
-        self._group_state = np.zeros(_groups.state_size(), dtype=np.uint8)
+        self._work = np.empty(n * _joins.group_size(), dtype=np.uint8)
+        self._group_state = np.zeros(_joins.state_size(), dtype=np.uint8)
         self._n_rounds = 0
 
     def _hold(self) -> None:
@@ -192,7 +192,7 @@ class Anytime:
         runs = runs[np.argsort(runs["start"])]
         starts, stops, cuts = (np.ascontiguousarray(runs[name]) for name in ("start", "end", "cut"))
         problem = self._rounds.problem
-        while not _groups.join_groups(
+        while not _joins.join_groups(
             problem.kind, problem.parameters, problem.function, problem.user_data, problem.targets, problem.weights,
             slopes, starts, stops, cuts, rounds.ROWS_AT_ONCE, self._group_state, self._work, self._joined,
         ):  # fmt: skip
