@@ -9,6 +9,7 @@ def cut_runs(
     targets: NDArray[np.float64],
     weights: NDArray[np.float64],
     ends: NDArray[np.uint8],
+    whole: bool,
     tail: NDArray[np.float64],
     curve: NDArray[np.float64],
     location: bool,

@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK, Cut, Part, above, error_of, new_cut, see
 from staircase_fast._select cimport greater, lesser
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes, levels_off
 from staircase_fast._sort cimport rank_of, score_of
 
 cdef enum:
@@ -57,6 +57,7 @@ ctypedef struct Rows:
     const double *y
     const double *w           # or NULL: all are 1
     const uint8_t *ends       # whether a score ends at a row, or NULL: at each
+    bint whole                # big parts of slopes, with their weights, are small integers
     const double *tail        # slopes that someone else found, or NULL
     const double *curve
     bint location             # rows of one target have that for their value
@@ -80,6 +81,7 @@ def cut_runs(
     const double[::1] targets not None,       # IN  in score order
     const double[::1] weights not None,       # IN  or empty: all are 1
     const uint8_t[::1] ends not None,         # IN  whether a score ends at a row; or empty: at each
+    bint whole,                               # IN  big parts of slopes, with their weights, are small integers
     const double[::1] tail not None,          # IN  slopes of each row at the cut of its run, or empty: find them
     const double[::1] curve not None,         # IN  how these slopes rise
     bint location,
@@ -111,6 +113,7 @@ def cut_runs(
     rows.y = &targets[0]
     rows.w = &weights[0] if weights.shape[0] else NULL
     rows.ends = &ends[0] if ends.shape[0] else NULL
+    rows.whole = whole
     rows.tail = &tail[0] if tail.shape[0] else NULL
     rows.curve = &curve[0] if curve.shape[0] else NULL
     rows.location = location
@@ -146,9 +149,7 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
     cdef Py_ssize_t begin = cut.next, i, n
     cdef const double *w = NULL
     cdef const uint8_t *ends = NULL
-    if rows.tail != NULL:
-        for i in range(CHUNK):
-            big[i] = 0.0
+    cdef const double *parts = &big[0] if levels_off(&rows.model) else NULL
     while cut.next < run.end and cut.next - begin < budget:
         i = cut.next
         n = min(CHUNK, run.end - i)
@@ -160,9 +161,9 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
             rows.bad = fill_slopes(&rows.model, rows.y, i, n, &run.cut, 0, slopes)
             if rows.bad >= 0:
                 break
-            see(cut, big, tail, curve, w, ends, n)
+            see(cut, parts, tail, curve, w, ends, n, rows.whole)
         else:
-            see(cut, big, rows.tail + i, rows.curve + i, w, ends, n)
+            see(cut, NULL, rows.tail + i, rows.curve + i, w, ends, n, False)
     return cut.next - begin
 
 

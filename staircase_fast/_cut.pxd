@@ -9,15 +9,23 @@
 # comes after it.  A sum within its own rounding error counts as zero.
 #
 # Observations are not divided: P counts only where a score ends.
+#
+# Where P is least matters only where it is least of all.  So a few rows are summed side by side, and how low P gets
+# among them is noted; when all of a chunk have been, the few where it was least are looked at one by one.  (Where scores
+# repeat, P may be lower within an observation than it counts: then, all that are not above the least so far.)
 
 from libc.math cimport fabs
 from libc.stdint cimport uint8_t
 
+from staircase_fast._pair cimport (
+    Pair, pair_first, pair_greater, pair_minus, pair_of, pair_plus, pair_second, pair_size,
+)
 from staircase_fast._select cimport greater, lesser
 from staircase_fast._twofold cimport Twofold, add, rounded_off
 
 cdef enum:
-    CHUNK = 256           # rows whose slopes are found before they are summed
+    CHUNK = 512           # rows whose slopes are found before they are summed
+    FEW = 32              # rows that may be passed by together
 
 ctypedef struct Part:
     Py_ssize_t end        # the first row that does not belong to it
@@ -34,6 +42,12 @@ ctypedef struct Cut:
     Twofold tail
     bint rounded          # whether the sum of big parts may not be exact
 
+ctypedef struct Few:      # of some rows side by side
+    Twofold big           # sums of `since` after them
+    Twofold tail
+    Part since
+    double least          # that of P among them, nearly
+
 
 cdef inline double error_of(double doubt) noexcept nogil:
     """How wrong a sum may be: slopes are right to some ulps."""
@@ -47,43 +61,133 @@ cdef inline Cut new_cut(Py_ssize_t start) noexcept nogil:
 
 cdef inline void see(
     Cut *cut, const double *big, const double *tail, const double *curve, const double *weights, const uint8_t *ends,
-    Py_ssize_t n
+    Py_ssize_t n, bint whole
 ) noexcept nogil:
-    """Sum the slopes of the next n rows; `ends`: whether a score ends at each of them, or NULL: all do."""
-    cdef Cut sums = cut[0]                    # a copy that nothing else can point to stays in registers
-    cdef Py_ssize_t i
-    cdef double slope, rise, product, error
-    for i in range(n):
-        slope = tail[i]
-        rise = curve[i]
-        product = big[i]
-        if weights != NULL:
-            slope *= weights[i]
-            rise *= weights[i]
-            if product != 0.0:
-                product *= weights[i]
-                add(&sums.big, -rounded_off(big[i], weights[i], product))
-        slope = lesser(greater(slope, -1e290), 1e290)         # infinite at the ends of a domain: a sum must not be NaN
-        add(&sums.big, -product)
-        add(&sums.tail, -slope)
-        sums.since.doubt += fabs(slope) + 1e-300              # what is below may have been lost to underflow
-        sums.since.curve += rise
-        if sums.big.lo != 0.0 and product != 0.0:
-            # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
-            sums.since.doubt += 1e-15 * (fabs(product) if sums.rounded else fabs(sums.big.hi) + fabs(product))
-            sums.rounded = True
-        if ends == NULL or ends[i]:
-            sums.since.sum = sums.big.hi + (sums.big.lo + (sums.tail.hi + sums.tail.lo))
-            error = error_of(sums.since.doubt)
-            if sums.since.sum <= error:
-                sums.since.end = sums.next + i + 1
-                if sums.since.sum < -error:
-                    begin_anew(&sums)
-                else:
-                    sums.at = sums.since
+    """Sum the slopes of the next n rows.
+
+    `big`: or NULL: all are 0.  `ends`: whether a score ends at each of them, or NULL: all do.  `whole`: big parts with
+    their weights are small integers.
+    """
+    cdef Cut sums = cut[0], before            # a copy that nothing else can point to stays in registers
+    cdef double[CHUNK] slopes
+    cdef double[CHUNK] rises
+    cdef Py_ssize_t i, end, skipped = -1, looked = 0
+    cdef double least = 0.0, doubt
+    cdef Few few
+    if weights != NULL:
+        for i in range(n):
+            slopes[i] = tail[i] * weights[i]
+            rises[i] = curve[i] * weights[i]
+        tail = slopes
+        curve = rises
+    i = 0
+    while i < n or skipped >= 0:
+        if (whole or big == NULL) and i + FEW <= n:
+            few = sum_few(&sums, NULL if big == NULL else big + i, tail + i, curve + i)
+            doubt = 4.0 * error_of(few.since.doubt)
+            if few.least > least + doubt:
+                skip(&sums, &few)
+                i += FEW
+                continue
+            if ends == NULL and i >= looked and few.least < least - doubt:
+                before = sums
+                skipped = i
+                skip(&sums, &few)
+                i += FEW
+                # sums begin anew at the last of these rows, and P is less among them by so much
+                least = lesser(few.least - sums.since.sum, 0.0)
+                sums.since.end = sums.next + i
+                begin_anew(&sums)
+                continue
+        if skipped >= 0:
+            looked = i
+            i = skipped
+            sums = before
+            skipped = -1
+            least = 0.0
+        end = min(n, i + FEW)
+        while i < end:
+            look_at(
+                &sums, 0.0 if big == NULL else big[i], tail[i], curve[i], 1.0 if weights == NULL else weights[i],
+                ends == NULL or ends[i], sums.next + i + 1
+            )
+            i += 1
     sums.next += n
     sums.since.end = sums.next
     cut[0] = sums
+
+
+cdef inline Few sum_few(const Cut *cut, const double *big, const double *tail, const double *curve) noexcept nogil:
+    """Sums with the next FEW rows, halves of them at once."""
+    cdef Pair zero = pair_of(0.0, 0.0), hi = zero, lo = zero, wholes = zero, sizes = zero, curves = zero, slope
+    cdef Pair most = pair_of(-1e300, -1e300)
+    cdef Few few
+    cdef Py_ssize_t i
+    few.big = cut.big
+    few.tail = cut.tail
+    few.since = cut.since
+    for i in range(FEW // 2):
+        slope = pair_of(tail[i], tail[i + FEW // 2])
+        add_pair(&hi, &lo, slope)
+        sizes = pair_plus(sizes, pair_size(slope))
+        curves = pair_plus(curves, pair_of(curve[i], curve[i + FEW // 2]))
+        if big != NULL:
+            wholes = pair_plus(wholes, pair_of(big[i], big[i + FEW // 2]))
+            most = pair_greater(pair_plus(hi, wholes), most)
+        else:
+            most = pair_greater(hi, most)
+    few.least = -greater(pair_first(most), pair_first(pair_plus(hi, wholes)) + pair_second(most))
+    few.least += cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
+    if big != NULL:
+        few.big.hi -= pair_first(wholes) + pair_second(wholes)
+    add(&few.tail, -pair_first(hi))
+    add(&few.tail, -pair_second(hi))
+    few.tail.lo -= pair_first(lo) + pair_second(lo)
+    few.since.doubt += pair_first(sizes) + pair_second(sizes) + FEW * 1e-300
+    few.since.curve += pair_first(curves) + pair_second(curves)
+    few.since.sum = few.big.hi + (few.tail.hi + few.tail.lo)
+    return few
+
+
+cdef inline void skip(Cut *cut, const Few *few) noexcept nogil:
+    cut.big = few.big
+    cut.tail = few.tail
+    cut.since = few.since
+
+
+cdef inline void add_pair(Pair *hi, Pair *lo, Pair x) noexcept nogil:
+    """Two sums in twice the precision of a double, as `add` does one."""
+    cdef Pair total = pair_plus(hi[0], x), back = pair_minus(total, hi[0])
+    lo[0] = pair_plus(lo[0], pair_plus(pair_minus(hi[0], pair_minus(total, back)), pair_minus(x, back)))
+    hi[0] = total
+
+
+cdef inline void look_at(
+    Cut *cut, double big, double slope, double rise, double weight, bint ends, Py_ssize_t end
+) noexcept nogil:
+    """Sum the slope of one row, the last before `end`; all but its big part has its weight already."""
+    cdef double product = big * weight, error
+    if product != 0.0:
+        if weight != 1.0:
+            add(&cut.big, -rounded_off(big, weight, product))
+        add(&cut.big, -product)
+    slope = lesser(greater(slope, -1e290), 1e290)             # infinite at the ends of a domain: a sum must not be NaN
+    add(&cut.tail, -slope)
+    cut.since.doubt += fabs(slope) + 1e-300                   # what is below may have been lost to underflow
+    cut.since.curve += rise
+    if cut.big.lo != 0.0 and product != 0.0:
+        # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
+        cut.since.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
+        cut.rounded = True
+    if ends:
+        cut.since.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
+        error = error_of(cut.since.doubt)
+        if cut.since.sum <= error:
+            cut.since.end = end
+            if cut.since.sum < -error:
+                begin_anew(cut)
+            else:
+                cut.at = cut.since
 
 
 cdef inline void begin_anew(Cut *cut) noexcept nogil:

@@ -45,6 +45,14 @@ ctypedef struct Slopes:       # arrays, an entry per sample
     double *curve
 
 
+cdef inline bint levels_off(const Model *model) noexcept nogil:
+    """Whether slopes have big parts."""
+    return (
+        model.kind == LOGISTIC or model.kind == QUANTILE or model.kind == HUBER or model.kind == PSEUDO_HUBER
+        or model.kind == LOG_COSH
+    )
+
+
 cdef inline Py_ssize_t fill_slopes(
     const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, const double *z, Py_ssize_t z_step, Slopes out
 ) noexcept nogil:

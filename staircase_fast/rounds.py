@@ -33,6 +33,7 @@ class Problem(NamedTuple):
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]  # or none: all are 1
     ends: NDArray[np.uint8]  # whether a score ends at a row; or none: at each
+    whole: bool  # big parts of slopes, with their weights, are small integers
 
 
 class Memory:

@@ -308,7 +308,11 @@ def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True, n_threads
     if len(weights):  # only their ratios count
         weights = weights / 2.0 ** math.floor(math.log2(weights.max()))
     kind = SquaredError.kind if loss.is_mean else loss.kind
-    problem = rounds.Problem(kind, samples.parameters, address, user_data, samples.targets, weights, samples.ends)
+    p, y = samples.parameters, samples.targets
+    # what slopes level off to is 1 in units of a parameter, if that is one of all; or, under logistic loss, 1 - y or -y
+    whole = len(p) == 1 and isinstance(loss, (Huber, PseudoHuber, LogCosh, Quantile))
+    whole |= isinstance(loss, Logistic) and bool(np.all((y == 0) | (y == 1)))
+    problem = rounds.Problem(kind, p, address, user_data, y, weights, samples.ends, whole and not len(weights))
     if custom is not None:
         first = runs_in_domain(samples, custom)
     elif isinstance(loss, Logistic):

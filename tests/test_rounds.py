@@ -167,7 +167,7 @@ def test_cuts_in_the_middle_are_the_papers_rounds():
         y = rng.integers(-8, 9, n) / 4 + 1 / 16
         derivatives = [lambda z, y=Fraction(one): 2 * (z - y) for one in y]
         papers = anytime_rounds(derivatives, Fraction(4), Fraction(-4), 6)
-        problem = rounds.Problem(0, np.zeros(1), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8))
+        problem = rounds.Problem(0, np.zeros(1), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8), False)
         ours = rounds.Rounds(problem, rounds.first_run(n, -4.0, 4.0, 0.0), location=False)
         for groups in papers:
             ours.cut_all(halve=True, tol=0.0, deadline=inf)
@@ -780,7 +780,7 @@ def test_rows_looked_at_in_pieces_give_the_same_fit(rows_at_once, monkeypatch):
 def test_a_round_goes_on_where_a_deadline_stopped_it(monkeypatch):
     rng = np.random.default_rng(16)
     y = rng.random(3000)
-    problem = rounds.Problem(L.Power.kind, np.array([1.5]), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8))
+    problem = rounds.Problem(L.Power.kind, np.array([1.5]), 0, 0, y, np.empty(0), np.empty(0, dtype=np.uint8), False)
     whole, pieces = (rounds.Rounds(problem, rounds.first_run(3000, 0.0, 1.0, 0.5), location=True) for _ in range(2))
     monkeypatch.setattr(rounds, "ROWS_AT_ONCE", 300)
     while len(whole.open):
