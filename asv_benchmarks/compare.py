@@ -35,6 +35,7 @@ from staircase_fast.losses import SquaredError
 from staircase_fast.order import in_score_order
 
 REPEATS = 3
+PATIENCE = 20  # seconds
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
 Call = Callable[[], Any]
 
@@ -65,9 +66,12 @@ class Measure(NamedTuple):
 
 
 def seconds(*calls: Call, repeats: int) -> list[float]:
-    """Median seconds of each call, taking turns."""
+    """Median seconds of each call, taking turns; slow ones have fewer, but at least REPEATS."""
     times: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeats):
+    deadline = time.perf_counter() + PATIENCE
+    for turn in range(repeats):
+        if turn >= REPEATS and time.perf_counter() > deadline:
+            break
         for call, spent in zip(calls, times, strict=True):
             start = time.perf_counter()
             call()

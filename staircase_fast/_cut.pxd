@@ -11,8 +11,8 @@
 # Observations are not divided: P counts only where a score ends.
 #
 # Where P is least matters only where it is least of all.  So a few rows are summed side by side, and how low P gets
-# among them is noted; when all of a chunk have been, the few where it was least are looked at one by one.  (Where scores
-# repeat, P may be lower within an observation than it counts: then, all that are not above the least so far.)
+# among them is noted; when all of a chunk have been, the few where it was least are looked at one by one.  (Where
+# scores repeat, P may be lower within an observation than it counts: then, all that are not above the least so far.)
 
 from libc.math cimport fabs
 from libc.stdint cimport uint8_t
@@ -46,7 +46,8 @@ ctypedef struct Few:      # of some rows side by side
     Twofold big           # sums of `since` after them
     Twofold tail
     Part since
-    double least          # that of P among them, nearly
+    double dip            # how far P falls among them, and
+    double fall           # after all of them, nearly
 
 
 cdef inline double error_of(double doubt) noexcept nogil:
@@ -72,7 +73,7 @@ cdef inline void see(
     cdef double[CHUNK] slopes
     cdef double[CHUNK] rises
     cdef Py_ssize_t i, end, skipped = -1, looked = 0
-    cdef double least = 0.0, doubt
+    cdef double least = 0.0, lowest, doubt
     cdef Few few
     if weights != NULL:
         for i in range(n):
@@ -84,18 +85,21 @@ cdef inline void see(
     while i < n or skipped >= 0:
         if (whole or big == NULL) and i + FEW <= n:
             few = sum_few(&sums, NULL if big == NULL else big + i, tail + i, curve + i)
+            lowest = sums.big.hi + (sums.big.lo + (sums.tail.hi + sums.tail.lo)) - few.dip
             doubt = 4.0 * error_of(few.since.doubt)
-            if few.least > least + doubt:
+            if big != NULL:                   # beside them, tails may have been rounded off
+                doubt += 1e-15 * (fabs(sums.big.hi) + 2 * FEW)
+            if lowest > least + doubt:
                 skip(&sums, &few)
                 i += FEW
                 continue
-            if ends == NULL and i >= looked and few.least < least - doubt:
+            if ends == NULL and i >= looked and lowest < least - doubt:
                 before = sums
                 skipped = i
                 skip(&sums, &few)
                 i += FEW
                 # sums begin anew at the last of these rows, and P is less among them by so much
-                least = lesser(few.least - sums.since.sum, 0.0)
+                least = lesser(few.fall - few.dip, 0.0)
                 sums.since.end = sums.next + i
                 begin_anew(&sums)
                 continue
@@ -136,8 +140,9 @@ cdef inline Few sum_few(const Cut *cut, const double *big, const double *tail, c
             most = pair_greater(pair_plus(hi, wholes), most)
         else:
             most = pair_greater(hi, most)
-    few.least = -greater(pair_first(most), pair_first(pair_plus(hi, wholes)) + pair_second(most))
-    few.least += cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
+    few.fall = pair_first(pair_plus(hi, wholes))
+    few.dip = greater(pair_first(most), few.fall + pair_second(most))
+    few.fall += pair_second(pair_plus(hi, wholes))
     if big != NULL:
         few.big.hi -= pair_first(wholes) + pair_second(wholes)
     add(&few.tail, -pair_first(hi))

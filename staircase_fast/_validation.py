@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -277,7 +277,7 @@ def unknown_signature(given: str, known: Iterable[str]) -> NoReturn:
 def slopes_given(
     given: Any,
     z: NDArray[np.float64],
-    rows: NDArray[np.intp] | None,
+    rows: Callable[[], NDArray[np.intp]] | None,
     numbers: NDArray[np.intp] | None,
     optional: int,
 ) -> NDArray[np.float64]:
@@ -292,7 +292,7 @@ def slopes_given(
     bad = np.isnan(slopes[: len(slopes) - optional])
     if bad.any():
         place = int(np.argmax(bad))
-        bad_slope(slopes[place], z[place], place if rows is None else int(rows[place]), numbers)
+        bad_slope(slopes[place], z[place], place if rows is None else int(rows()[place]), numbers)
     return slopes
 
 

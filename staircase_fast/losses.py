@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -562,20 +563,27 @@ class Custom(Loss):
         return self.slopes(flat[0], flat[1])[0].reshape(np.broadcast(*pair).shape)[()]
 
     def slopes(
-        self, z: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.intp] | None = None, optional: int = 0
+        self,
+        z: NDArray[np.float64],
+        y: NDArray[np.float64],
+        rows: Callable[[], NDArray[np.intp]] | None = None,
+        optional: int = 0,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Derivatives of samples with these targets, checked, and how they curve (zeros if that is not known).
 
-        `rows` are the places of these samples, if they are not all; of the last `optional` ones, NaN will do.
+        `rows` gives the places of these samples, if they are not all; of the last `optional` ones, NaN will do.
         """
         if self.compiled is None:
-            args = [arg[rows] if rows is not None and np.ndim(arg) else arg for arg in self.args]
+            args = self.args
+            if rows is not None and any(np.ndim(arg) for arg in args):
+                chosen = rows()
+                args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in args)
             found = _validation.slopes_given(self.function(z, y, *args), z, rows, self.numbers, optional)
             return found, np.zeros(len(z))
         big, tail, curve = np.empty((3, len(z)))
         bad = _losses.slopes(self.kind, _NO_PARAMETER, *self.compiled[1:3], z, y, big, tail, curve)
         if bad >= 0:
-            _validation.bad_slope(tail[bad], z[bad], bad if rows is None else int(rows[bad]), self.numbers)
+            _validation.bad_slope(tail[bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
         return tail, curve
 
     @property

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _bisect, _losses, _validation, threads
+from staircase_fast import _bisect, _losses, _memory, _validation, threads
 from staircase_fast.losses import Custom, Quantile
 
 RUN = np.dtype(
@@ -51,26 +51,19 @@ class Memory:
 
     def ask(self, loss: Custom, runs: NDArray[np.void]) -> None:
         """Ask about all rows of these runs at their cuts; and nearby, in the same call: how slopes rise."""
-        sizes = runs["end"] - runs["start"]
-        ends = np.cumsum(sizes)
-        rows = np.arange(ends[-1]) + np.repeat(runs["start"] - (ends - sizes), sizes)
-        z = np.repeat(runs["cut"], sizes)
-        with np.errstate(all="ignore"):
-            near = np.maximum(z - np.maximum(self.nearby, 1e-7 * np.abs(z)), max(loss.value_range[0], -LAST))
-        y = self.targets[rows]
-        slope, beside = np.split(
-            loss.slopes(np.append(z, near), np.append(y, y), np.append(rows, rows), optional=len(z))[0], 2
-        )
-        with np.errstate(all="ignore"):
-            curve = (slope - beside) / (z - near)
-            for other, there in ((beside, near), (self.slope[rows], self.z[rows])):
-                falls = (z - there) * (slope - other) < 0
-                falls &= np.abs(slope - other) > 1e-9 * (np.abs(slope) + np.abs(other))
-                if falls.any():
-                    place = int(np.argmax(falls))
-                    _validation.bad_slope(0.0, z[place], int(rows[place]), loss.numbers)
-        self.curve[rows] = np.where((curve >= 0) & (curve < np.inf), curve, 0.0)
-        self.z[rows], self.slope[rows] = z, slope
+        starts, ends, cuts = (np.ascontiguousarray(runs[name]) for name in ("start", "end", "cut"))
+        sizes = ends - starts
+        n = int(sizes.sum())
+        z, y = np.empty((2, 2, n))
+        _memory.questions(starts, ends, cuts, self.targets, self.nearby, max(loss.value_range[0], -LAST), z, y)
+
+        def rows() -> NDArray[np.intp]:
+            return np.tile(np.arange(n) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes), 2)
+
+        slopes = np.ascontiguousarray(loss.slopes(z.reshape(-1), y.reshape(-1), rows, optional=n)[0])
+        bad = _memory.answers(starts, ends, z, slopes.reshape(2, n), self.z, self.slope, self.curve)
+        if bad >= 0:
+            _validation.bad_slope(0.0, self.z[bad], bad, loss.numbers)
 
 
 class Lane:
