@@ -395,7 +395,7 @@ class RuleBlocks:
         return self._rows.last.ticks / _TICKS
 
     def extend(self, rows: Arrivals, waiting: Waiting) -> None:
-        x, y = ((column.astype(np.float64) + 0.0).tolist() for column in (rows.scores, rows.targets))
+        x, y = (rows.scores + 0.0).tolist(), rows.targets.astype(np.float64).tolist()
         w = rows.weights.tolist() or [1.0] * len(x)
         stack, first, tied, last = self._rows
         newest = list(tied)
@@ -413,8 +413,7 @@ class RuleBlocks:
     def _pushed(
         self, stack: rule.Stack | None, first: _Mark, tied: list[tuple[float, float]], last: _Mark
     ) -> rule.Stack:
-        targets, weights = zip(*sorted(tied), strict=True)
-        block = rule.observation(self._loss, first, last, list(targets), list(weights))
+        block = rule.observation(self._loss, first, last, tied, decreasing=self._decreasing)
         return rule.pushed(self._loss, stack, block, decreasing=self._decreasing)
 
     def steps(self) -> Steps:

@@ -30,21 +30,26 @@ class Stack(NamedTuple):
     n: int
 
 
-def observation(rule: UpdateRule, first: Any, last: Any, targets: list[float], weights: list[float]) -> Block:
-    """Rows of one score as one block, in the order in which they are given."""
+def observation(rule: UpdateRule, first: Any, last: Any, rows: list[tuple[float, float]], *, decreasing: bool) -> Block:
+    """Rows of one score, targets with weights, as one block; the order in which they are given does not matter."""
     block = None
-    for target, weight in zip(targets, weights, strict=True):
+    for target, weight in sorted(rows, reverse=decreasing):
         initial = (target, weight) if rule.initial is None else rule.initial(target, weight)
         single = Block(first, last, *_validation.merged_block(initial, -math.inf, math.inf))
-        block = single if block is None else _joined(rule, block, single)
+        block = single if block is None else Block(first, last, *_merged(rule, block, single))
     assert block is not None
     return block
 
 
 def pushed(rule: UpdateRule, stack: Stack | None, block: Block, *, decreasing: bool) -> Stack:
-    """The stack with a block on top of it, joined with every block that reaches it."""
+    """The stack with a block on top of it, joined with every block that reaches it.
+
+    Falling values are rising ones of rows in the opposite order, so that the rule is always given the greater of two
+    values first.
+    """
     while stack is not None and (stack.top.value <= block.value if decreasing else stack.top.value >= block.value):
-        block = _joined(rule, stack.top, block)
+        pair = (block, stack.top) if decreasing else (stack.top, block)
+        block = Block(stack.top.first, block.last, *_merged(rule, *pair))
         stack = stack.below
     return Stack(block, stack, 1 if stack is None else stack.n + 1)
 
@@ -60,7 +65,7 @@ def _downwards(stack: Stack | None) -> Iterator[Block]:
         stack = stack.below
 
 
-def _joined(rule: UpdateRule, left: Block, right: Block) -> Block:
-    given = rule.merge(*left[2:], *right[2:])
-    low, high = sorted((left.value, right.value))
-    return Block(left.first, right.last, *_validation.merged_block(given, low, high))
+def _merged(rule: UpdateRule, one: Block, two: Block) -> tuple[float, Any]:
+    """The value and the auxiliary value of two blocks as one."""
+    low, high = sorted((one.value, two.value))
+    return _validation.merged_block(rule.merge(*one[2:], *two[2:]), low, high)

@@ -232,12 +232,12 @@ def _by_exponentials(samples: Samples, shape: float, low: float, high: float) ->
 
 def _by_rule(samples: Samples, loss: UpdateRule, *, decreasing: bool = False) -> Blocks:
     """The stack of section IV-B; `decreasing`: values never increase."""
-    targets, n = samples.targets.tolist(), len(samples.targets)
-    weights = samples.weights.tolist() or [1.0] * n
+    n = len(samples.targets)
+    rows = list(zip(samples.targets.tolist(), samples.weights.tolist() or [1.0] * n, strict=True))
     stops = (np.flatnonzero(samples.ends) + 1).tolist() if len(samples.ends) else range(1, n + 1)
     stack, start = None, 0
     for stop in stops:
-        block = rule.observation(loss, start, stop, targets[start:stop], weights[start:stop])
+        block = rule.observation(loss, start, stop, rows[start:stop], decreasing=decreasing)
         stack = rule.pushed(loss, stack, block, decreasing=decreasing)
         start = stop
     found = rule.blocks(stack)
