@@ -95,7 +95,10 @@ class Online:
 
     @property
     def n_steps(self) -> int:
-        """How many steps the staircase of all rows so far has."""
+        """How many steps the staircase of all rows so far has.
+
+        Where rows have arrived since it was last asked, this takes as long as `staircase`: each step is looked at.
+        """
         return self._counts()[1]
 
     @property
