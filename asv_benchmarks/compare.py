@@ -224,6 +224,23 @@ def losses(n: int) -> Iterator[Line]:
     yield Line(f"fit, own log_cosh, {n:,} rows", "ours, built in", n, 1 / 10, custom)
 
 
+def arrivals(n: int) -> Iterator[Line]:
+    """Sorted rows given to an online fit at once, beside a batch; a bar below 1 says how much longer they may take."""
+
+    def race(kind: str) -> Race:
+        x, y = np.arange(n, dtype=float), patterns.sequence(n, kind)
+
+        def ours() -> sf.Online:
+            online = sf.Online()
+            online.extend(x, y)
+            return online
+
+        return Race(ours, lambda: sf.isotonic_regression(y), lambda a, b: np.array_equal(a.predict(x), b.x))
+
+    for kind in ("noise", "labels"):
+        yield Line(f"Online.extend, {kind}", "our isotonic_regression", n, 1 / 4, lambda kind=kind: race(kind))
+
+
 def measures(n: int) -> Iterator[Measure]:
     def memory(targets: str) -> tuple[float, float]:
         given = patterns.rows(n, targets=targets)
@@ -263,7 +280,7 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    for line in (line for group in (fits, orders, sequences, predictions, losses) for line in group(n)):
+    for line in (line for group in (fits, orders, sequences, predictions, losses, arrivals) for line in group(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)
             bar, verdict = ("", "") if line.bar is None else (f"{line.bar:.3g}x", "yes" if ok else "NO")

@@ -10,6 +10,8 @@ from staircase_fast import losses
 from staircase_fast.anytime import Anytime
 from staircase_fast.certificate import Certificate, certify
 from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
+from staircase_fast.online import Online
+from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
 from staircase_fast.settings import get_num_threads, set_num_threads
 from staircase_fast.staircase import Staircase
 
@@ -17,12 +19,16 @@ __all__ = [
     "Anytime",
     "Certificate",
     "IsotonicResult",
+    "Online",
     "Staircase",
+    "UnimodalResult",
     "certify",
     "fit",
     "get_num_threads",
     "isotonic_regression",
     "losses",
+    "prefix_losses",
     "set_num_threads",
+    "unimodal_regression",
 ]
 __version__ = "0.1.0.dev0"

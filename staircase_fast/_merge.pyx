@@ -6,17 +6,16 @@ and room for n blocks in every output array.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memset
 
-from staircase_fast._blocks cimport Stack, empty_stack, finish, push, push_rows, sum_rows, sum_t
+from staircase_fast._blocks cimport Stack, empty_stack, finish, sum_rows
 from staircase_fast._cells cimport floating
-from staircase_fast._exact cimport MAX_WORDS, number, unpacked
+from staircase_fast._exact cimport MAX_WORDS, Scale, add_rows, number, unpacked
 from staircase_fast._pair cimport Pair, pair_first, pair_of, pair_plus, pair_second
-from staircase_fast._plan cimport plan
-from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
+from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Range
+from staircase_fast._rounded cimport rounded_sum
+from staircase_fast._rows cimport fill_buckets, find_ties, push_all, sum_integers
 from staircase_fast._summary cimport Bucket
-
-cdef enum:
-    GROUP = 4             # of buckets, in the plan
 
 
 def merge(
@@ -153,15 +152,22 @@ def describe(
             counts[step] = starts[step + 1] - starts[step]
 
 
-cdef bint find_ties(const floating *scores, Py_ssize_t n, uint8_t *tied) noexcept nogil:
-    """tied[i] = whether the score is that of row i - 1; return whether any is."""
-    cdef uint8_t found = 0
-    cdef Py_ssize_t i
-    tied[0] = 0
-    for i in range(1, n):
-        tied[i] = scores[i] == scores[i - 1]
-        found |= tied[i]
-    return found
+def totals(
+    const double[::1] values not None,         # IN  of rows
+    object scale not None,                     # IN  exact.Scale for these values, each of weight 1
+    const int64_t[::1] starts not None,        # IN  first row of each stretch of rows
+    double[::1] out not None,                  # OUT one per stretch
+):
+    """The sum of each stretch, rounded once; it must be one that a double holds."""
+    cdef Scale s = unpacked(scale)
+    cdef uint64_t sums[MAX_WORDS]
+    cdef Py_ssize_t i, end
+    with nogil:
+        for i in range(starts.shape[0]):
+            end = starts[i + 1] if i + 1 < starts.shape[0] else values.shape[0]
+            memset(sums, 0, (s.s_words + s.w_words) * sizeof(uint64_t))
+            add_rows(s, sums, &values[0], NULL, starts[i], end)
+            out[i] = rounded_sum(s, sums)
 
 
 cdef bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
@@ -190,106 +196,6 @@ cdef void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssi
     stack.n = n
 
 
-cdef inline Bucket *buckets_in(double *values, Py_ssize_t n) noexcept nogil:
-    """Room for a bucket of each BUCKET_ROWS rows at the end of an array that the stack fills from its start.
-
-    A bucket is four doubles, less than its rows take: the stack has not reached it before its rows are pushed.
-    """
-    return <Bucket *>(values + n) - n // BUCKET_ROWS
-
-
-cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b, Py_ssize_t before) noexcept nogil:
-    """The first row of bucket b, which has all observations that start within its rows; `before`: of an earlier one.
-
-    Rows up to there need not be looked at again: a tie may be longer than many buckets.
-    """
-    cdef Py_ssize_t i = max(b * BUCKET_ROWS, before)
-    while tied != NULL and i < n and tied[i]:
-        i += 1
-    return i
-
-
-cdef Range fill_buckets(
-    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, Bucket *buckets, Range *w_range
-) noexcept nogil:
-    """Sums and extremes of rows side by side; return the range of targets, and that of weights."""
-    cdef Gauge y_gauge = new_gauge(), w_gauge = new_gauge()
-    cdef Bucket bucket, weight
-    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS, b, i = 0, end
-    w_range[0] = Range(-1, 1.0, 1.0, 1.0, True)
-    if weights == NULL and tied == NULL:
-        for b in range(n_buckets):
-            buckets[b] = measure(&y_gauge, y, b * BUCKET_ROWS, BUCKET_ROWS)
-        i = n_buckets * BUCKET_ROWS
-        measure(&y_gauge, y, i, n - i)
-        return range_after(&y_gauge, y, n)
-    for b in range(n_buckets + 1):
-        end = begin(tied, n, b + 1, i) if b < n_buckets else n
-        bucket = measure(&y_gauge, y, i, end - i)
-        if weights != NULL:
-            weight = measure(&w_gauge, weights, i, end - i)
-            bucket.w = weight.s
-            bucket.s = 0.0
-            for i in range(i, end):
-                bucket.s += <double>y[i] * weights[i]
-        i = end
-        if b < n_buckets:
-            buckets[b] = bucket
-    if weights != NULL:
-        w_range[0] = range_after(&w_gauge, weights, n)
-    return range_after(&y_gauge, y, n)
-
-
-cdef void push_all(
-    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, sum_t kind,
-    uint8_t *live, bint summarised
-) noexcept nogil:
-    """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
-    cdef Bucket *buckets = buckets_in(stack.s, n)
-    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start, end = 0
-    cdef double s, w
-    cdef Range ignored
-    if n_buckets and not summarised:
-        fill_buckets(y, weights, tied, n, buckets, &ignored)
-    # sums are rounded once per bucket, and within one, twice per row at most
-    plan(
-        <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
-        stack.scale.greatest, stack.starts, stack.s, stack.w, live, GROUP
-    )
-    b = 0
-    while b < n_buckets:
-        start = end
-        if live[b]:
-            while b < n_buckets and live[b]:
-                b += 1
-            end = begin(tied, n, b, start)
-            push_rows(stack, y, weights, tied, kind, start, end)
-        else:
-            s = 0
-            w = 0
-            while b < n_buckets and not live[b]:
-                s += buckets[b].s
-                w += buckets[b].w
-                b += 1
-            end = begin(tied, n, b, start)
-            if w > 0:                         # within a long tie, no observation starts
-                push_quiet(stack, y, weights, start, end, s, w, kind)
-    push_rows(stack, y, weights, tied, kind, end, n)
-
-
-cdef inline void push_quiet(
-    Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, double s, double w,
-    sum_t kind
-) noexcept nogil:
-    """Push rows of quiet buckets, whose sums are known in doubles, as one block."""
-    cdef int64_t exact_s, exact_w
-    if sum_t is int64_t and stack.scale.greatest * w > 9007199254740992.0:       # 2**53: integers may have been rounded
-        sum_integers(y, weights, start, end, &exact_s, &exact_w)
-        push(stack, y, weights, start, end, <sum_t>exact_s, <sum_t>exact_w, False)
-    else:
-        push(stack, y, weights, start, end, <sum_t>s, <sum_t>w, False)
-
-
 cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:
     """The sum of integers that stays within what a double holds, so that their order does not matter."""
     cdef Pair a = pair_of(0.0, 0.0), b = a
@@ -304,21 +210,3 @@ cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:
     for i in range(i, n):
         s += <double>y[i]
     return s
-
-
-cdef inline void sum_integers(
-    const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, int64_t *s, int64_t *w
-) noexcept nogil:
-    cdef int64_t weight
-    cdef Py_ssize_t i
-    s[0] = 0
-    w[0] = end - start
-    if weights == NULL:
-        for i in range(start, end):
-            s[0] += <int64_t>y[i]
-        return
-    w[0] = 0
-    for i in range(start, end):
-        weight = <int64_t>weights[i]
-        s[0] += <int64_t>y[i] * weight
-        w[0] += weight

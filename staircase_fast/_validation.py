@@ -233,6 +233,12 @@ def usable_products(rates: NDArray[np.float64], weights: NDArray[np.float64]) ->
         raise ValueError("targets over exposures, and weights times exposures, must be numbers that float64 holds.")
 
 
+def usable_rates(rates: NDArray[np.float64]) -> None:
+    """Refuse means over an exposure that left the range of floats."""
+    if not np.isfinite(rates).all():
+        raise ValueError("targets over exposures must be numbers that float64 holds.")
+
+
 def function(name: str, given: object) -> Any:
     """Something that can be called."""
     if not callable(given):
@@ -356,13 +362,17 @@ def infinite_allowed(given: Any) -> tuple[bool, bool]:
     return lo is not None and math.isinf(lo), hi is not None and math.isinf(hi)
 
 
-def _number(name: str, given: object) -> float:
+def _scalar(name: str, given: object) -> float:
     try:
-        number = float(given)  # type: ignore[arg-type]
-        if isinstance(given, (str, bytes)):
+        if isinstance(given, (str, bytes)) or np.ndim(given):  # type: ignore[arg-type]
             raise TypeError
+        return float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"`{name}` must be a number; got {given!r}.") from None
+
+
+def _number(name: str, given: object) -> float:
+    number = _scalar(name, given)
     if not math.isfinite(number):
         raise ValueError(f"`{name}` must be finite; got {number!r}.")
     return number
@@ -631,3 +641,87 @@ def _from_objects(name: str, array: Column) -> Column:
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
     return numbers.reshape(array.shape)
+
+
+# Rows that arrive in score order, one by one.
+
+
+class Arrivals(NamedTuple):
+    """Clean rows in score order, at least one, none of weight 0."""
+
+    scores: Column
+    targets: Column
+    weights: Column  # float64, or empty where all are 1
+    targets_extent: Extent
+    weights_extent: Extent
+
+
+def no_update_rule(loss: Loss) -> NoReturn:
+    """Refuse a loss whose blocks cannot be told by a few numbers."""
+    raise ValueError(
+        f"`loss` must have an update rule: squared, log, Poisson, gamma and Tweedie losses, Linex, each with one "
+        f"parameter for all samples, or an UpdateRule; got {loss!r}."
+    )
+
+
+def no_rows_yet() -> NoReturn:
+    """Refuse to make a staircase of nothing."""
+    raise ValueError("a staircase must have at least one row; none of weight > 0 has arrived.")
+
+
+MODERATE_WEIGHT = 1e280  # as many of these as there can be have a finite sum
+
+
+def sample(score: object, target: object, weight: object, newest: float, loss: Loss) -> None:
+    """Refuse a single row that cannot come after those of the `newest` score."""
+    x, w = _scalar("score", score), _number("sample_weight", weight)
+    if math.isnan(x):
+        raise ValueError(f"`score` must not be NaN; got {x}.")
+    if isinstance(score, int) and x != score:
+        raise ValueError(f"`score` must be an integer that float64 holds exactly; got {score}.")
+    y, (low, high) = _number("target", target), loss.target_range
+    if not low <= y <= high:
+        raise ValueError(f"`target` must be {_range_text(low, high)} for {loss.name}; got {target!r}.")
+    if w < 0:
+        raise ValueError(f"`sample_weight` must be >= 0; got {weight!r}.")
+    if w > 0 and x < newest:
+        raise ValueError(f"`score` must be >= {newest}, the newest one; got {x}.")
+
+
+def arriving_columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
+    """Judge the form of rows that arrive: as in `fit`, but there may be none."""
+    x = _float_column("scores", scores)
+    y = _column("targets", targets)
+    _same_length("scores", x, "targets", y)
+    return x, y, weight_column("sample_weight", sample_weight, "scores", x)
+
+
+def arrivals(x: Column, y: Column, w: Column, loss: Loss, newest: float) -> Arrivals | None:
+    """Judge rows that arrive after those of the `newest` score; None if all are absent."""
+    if len(x) == 0:
+        return None
+    no_nan("scores", x, n_threads=1)
+    y_extent, w_extent = extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS
+    judge_targets("targets", y, y_extent, loss)
+    if (w_extent.first_bad, w_extent.lowest, w_extent.highest) == (-1, 0, 0):
+        return None
+    present = judge_weights("sample_weight", w, w_extent)
+    if present is not None:
+        x, y, w = x[present], y[present], w[present]
+    if x[0] < newest or order_of(x, 1).sign <= 0:
+        before = np.append(newest, x[:-1])
+        place = int(np.argmax(x < before))
+        index = place if present is None else int(np.flatnonzero(present)[place])
+        which = "newest one" if place == 0 else "one before it"
+        raise ValueError(f"`scores` must be >= {before[place]}, the {which}; got {x[place]} at index {index}.")
+    return Arrivals(x, y, w, y_extent, w_extent)
+
+
+def finite_total(name: str, w: Column, before: float) -> None:
+    """Refuse weights whose sum, with those that came before, no float64 holds."""
+    _finite_total(name, np.append(w, before))
+
+
+def not_text(loss: Loss) -> NoReturn:
+    """Refuse to save functions."""
+    raise TypeError(f"an online fit must be of a loss without functions to be saved as text; got {loss!r}.")

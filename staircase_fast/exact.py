@@ -70,8 +70,13 @@ def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
 def _joined(shares: list[slice], found: Sequence[Extent]) -> Extent:
     """The extent of a column from those of its parts."""
     bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
+    return joined_extent(*found)._replace(first_bad=next(bad, -1))
+
+
+def joined_extent(*found: Extent) -> Extent:
+    """The extent of finite entries from those of some of them each."""
     _, lowest, highest, least, integral = zip(*found, strict=True)
-    return Extent(next(bad, -1), min(lowest), max(highest), min(least), all(integral))
+    return Extent(-1, min(lowest), max(highest), min(least), all(integral))
 
 
 class Summary(NamedTuple):

@@ -36,43 +36,55 @@ def to_json(stairs: Staircase) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "loss": {"name": stairs.loss.name, **_plain(stairs.loss)},
+        "loss": plain_loss(stairs.loss),
         "increasing": stairs.increasing,
     }
     for name in (*_ARRAYS, *_MORE_ARRAYS):
         column = getattr(stairs, name)
         if name not in _MORE_ARRAYS or column is not stairs.values:
             numbers = column.tolist()
-            document[name] = [number if math.isfinite(number) else str(number) for number in numbers]
+            document[name] = plain_numbers(numbers)
     return json.dumps(document, allow_nan=False)
 
 
 def fields_of(text: str) -> dict[str, Any]:
     """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
+    document = document_of(text, "a staircase", FORMAT, _FIELDS, _MORE_ARRAYS)
+    fields = {name: numbers_of(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
+    return {**fields, "loss": loss_from(document["loss"]), "increasing": document["increasing"]}
+
+
+def document_of(
+    text: str, what: str, format_: str, fields: tuple[str, ...], more: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """A JSON object with these fields, and perhaps some more, of our format and version."""
+
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(f"{what} must not have {name} among its numbers.")
+
     if not isinstance(text, str):
-        raise TypeError(f"a staircase must be JSON text of type str; got {type(text).__name__}.")
+        raise TypeError(f"{what} must be JSON text of type str; got {type(text).__name__}.")
     if len(text) > MAX_BYTES:
-        raise ValueError(f"a staircase must be at most {MAX_BYTES} characters of JSON; got {len(text)}.")
+        raise ValueError(f"{what} must be at most {MAX_BYTES} characters of JSON; got {len(text)}.")
     try:
-        document = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=no_constant)
     except RecursionError:
-        raise ValueError("a staircase must be a flat JSON object; this text is nested too deep.") from None
+        raise ValueError(f"{what} must be a flat JSON object; this text is nested too deep.") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"a staircase must be JSON text; {error}.") from None
+        raise ValueError(f"{what} must be JSON text; {error}.") from None
     if not isinstance(document, dict):
-        raise ValueError(f"a staircase must be a JSON object; got {type(document).__name__}.")
-    for name in _FIELDS:
+        raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
+    for name in fields:
         if name not in document:
             raise ValueError(f"field `{name}` is missing.")
     for name in document:
-        if name not in (*_FIELDS, *_MORE_ARRAYS):
-            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join((*_FIELDS, *_MORE_ARRAYS))}.")
-    _expect("format", document["format"], FORMAT)
+        if name not in (*fields, *more):
+            raise ValueError(f"field `{name}` is not known; {what} has {', '.join((*fields, *more))}.")
+    _expect("format", document["format"], format_)
     _expect("version", document["version"], VERSION)
     if not isinstance(document["increasing"], bool):
         raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
-    fields = {name: _numbers(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
-    return {**fields, "loss": _loss(document["loss"]), "increasing": document["increasing"]}
+    return document
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -92,12 +104,12 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         raise
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], what: str = "a staircase") -> str:
     """Read a file of a size that can be ours."""
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"a staircase must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
+        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
     return content.decode("utf-8")  # its error is a ValueError that names the byte
 
 
@@ -119,23 +131,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"a staircase must not have {name} among its numbers.")
-
-
 def _expect(name: str, given: object, wanted: object) -> None:
     if type(given) is not type(wanted) or given != wanted:
         raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
 
 
-def _plain(loss: Loss) -> dict[str, Any]:
-    """Parameters of a loss as JSON has them; functions are not saved."""
+def plain_numbers(numbers: list[Any]) -> list[Any]:
+    """Numbers as JSON has them."""
+    return [number if math.isfinite(number) else str(number) for number in numbers]
+
+
+def plain_loss(loss: Loss) -> dict[str, Any]:
+    """The name and the parameters of a loss as JSON has them; functions are not saved."""
     if loss.name in _FUNCTIONS:
-        return {}
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in loss.arguments().items()}
+        return {"name": loss.name}
+    return {"name": loss.name} | {
+        name: value.tolist() if hasattr(value, "tolist") else value for name, value in loss.arguments().items()
+    }
 
 
-def _loss(given: object) -> Loss:
+def loss_from(given: object) -> Loss:
+    """The loss that was saved."""
     if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
     if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
@@ -150,7 +166,8 @@ def _loss(given: object) -> Loss:
         raise ValueError(f"field `loss` must have the parameters of {given['name']!r}; {error}") from None
 
 
-def _numbers(name: str, given: object) -> list[Any]:
+def numbers_of(name: str, given: object) -> list[Any]:
+    """The numbers of a field: "counts" are integers, "weights" finite, others may be infinite."""
     if not isinstance(given, list):
         raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
     number = {"counts": _integer, "weights": _real}.get(name, _extended)

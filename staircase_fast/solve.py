@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _losses, _validation, order, ordered, rounds
+from staircase_fast import _losses, _merge, _validation, order, ordered, rounds, rule
 from staircase_fast._validation import Column, Rows, Steps
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of, scale_of
 from staircase_fast.losses import (
@@ -95,9 +95,15 @@ def fit_samples(
     limits: Limits,
 ) -> Steps:
     """The staircase of samples."""
-    if decreasing:
-        samples, loss = reversed_samples(samples), loss.of_rows(np.arange(len(samples.targets))[::-1])
-    blocks = _solve(samples, loss, limits)
+    if isinstance(loss, UpdateRule):
+        # in score order in either direction, as rows arrive one by one: a user's rule may round
+        blocks = _by_rule(samples, loss, decreasing=decreasing)
+        if decreasing:
+            samples, blocks = reversed_samples(samples), _reversed_blocks(blocks, len(samples.targets))
+    else:
+        if decreasing:
+            samples, loss = reversed_samples(samples), loss.of_rows(np.arange(len(samples.targets))[::-1])
+        blocks = _solve(samples, loss, limits)
     return steps_of(
         samples, blocks, bounds, decreasing=decreasing, whole=loss.is_location and limits[:3] == Limits()[:3]
     )
@@ -117,10 +123,17 @@ def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, d
     blocks = _distinct(Blocks(blocks.starts, *(column + 0.0 for column in columns)))
     starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts
-    weights = np.add.reduceat(samples.weights, starts) if len(samples.weights) else counts.astype(np.float64)
+    weights = _totals(samples.weights, starts) if len(samples.weights) else counts.astype(np.float64)
     left, right = (samples.scores[index].astype(np.float64) for index in (starts, stops - 1))
     steps = Steps(left, right, blocks.values, weights, counts, blocks.lower, blocks.upper)
     return ordered.turned(steps) if decreasing else steps
+
+
+def _totals(weights: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The weight of each step, rounded once."""
+    found = np.empty(len(starts))
+    _merge.totals(weights, scale_of(extent_of(weights, 1), UNIT_WEIGHTS, len(weights)), starts, found)
+    return found
 
 
 def _log_sum_exp(shape: float) -> UpdateRule:
@@ -142,6 +155,12 @@ def reversed_samples(samples: Samples) -> Samples:
     return Samples(x, y, w, p, ends)
 
 
+def _reversed_blocks(blocks: Blocks, n: int) -> Blocks:
+    """Blocks of n rows in the opposite order."""
+    starts = n - np.append(blocks.starts[1:], n)[::-1]
+    return Blocks(starts, *(column[::-1] for column in blocks[1:]))
+
+
 def _distinct(blocks: Blocks) -> Blocks:
     """Neighbours of one value are one block."""
     first = np.flatnonzero(np.append(True, blocks.values[1:] != blocks.values[:-1]))
@@ -153,7 +172,11 @@ def _distinct(blocks: Blocks) -> Blocks:
 
 def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
     if isinstance(loss, PoissonDeviance):
-        return _by_mean(as_means(samples))
+        if len(samples.parameters) > 1:
+            return _by_mean(as_means(samples))
+        starts, values, _, _ = _by_mean(samples)
+        rates = rates_of(values, float(samples.parameters[0]))
+        return Blocks(starts, rates, rates, rates)
     if isinstance(loss, Linex) and len(samples.parameters) == 1:
         shape, low, high = (float(one) for one in (samples.parameters[0], samples.targets.min(), samples.targets.max()))
         if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
@@ -162,8 +185,6 @@ def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
         return _by_rule(samples, _log_sum_exp(shape))
     if isinstance(loss, Linex):
         _validation.moderate_shapes(samples.parameters, samples.targets, _WIDE)
-    if isinstance(loss, UpdateRule):
-        return _by_rule(samples, loss)
     return _by_rounds(samples, loss, limits)
 
 
@@ -175,6 +196,14 @@ def as_means(samples: Samples) -> Samples:
         weights = np.ascontiguousarray(np.broadcast_to(weights, rates.shape))
     _validation.usable_products(rates, weights)
     return samples._replace(targets=rates, weights=weights, parameters=np.ones(1))
+
+
+def rates_of(means: NDArray[np.float64], exposure: float) -> NDArray[np.float64]:
+    """Means of targets over the exposure that all samples share."""
+    with np.errstate(all="ignore"):
+        rates = means / exposure
+    _validation.usable_rates(rates)
+    return rates
 
 
 def _by_mean(samples: Samples) -> Blocks:
@@ -201,29 +230,19 @@ def _by_exponentials(samples: Samples, shape: float, low: float, high: float) ->
     return Blocks(starts, values, values, values)
 
 
-def _by_rule(samples: Samples, rule: UpdateRule) -> Blocks:
-    """The stack of section IV-B, with a user's F and G."""
-
-    def joined(left: tuple[int, float, Any], right: tuple[int, float, Any]) -> tuple[int, float, Any]:
-        given = rule.merge(*left[1:], *right[1:])
-        return left[0], *_validation.merged_block(given, *sorted((left[1], right[1])))
-
-    targets, n = samples.targets.tolist(), len(samples.targets)
-    weights, ends = samples.weights.tolist() or [1.0] * n, samples.ends.tolist() or [1] * n
-    stack: list[tuple[int, float, Any]] = []  # start, value, auxiliary value
-    block = None
-    for row in range(n):
-        initial = (targets[row], weights[row]) if rule.initial is None else rule.initial(targets[row], weights[row])
-        single = row, *_validation.merged_block(initial, -math.inf, math.inf)
-        block = single if block is None else joined(block, single)  # samples of one score are one block
-        if ends[row]:
-            while stack and stack[-1][1] >= block[1]:
-                block = joined(stack.pop(), block)
-            stack.append(block)
-            block = None
-    starts, values, _ = zip(*stack, strict=True)
-    found = np.array(values, dtype=np.float64)
-    return Blocks(np.array(starts, dtype=np.int64), found, found, found)
+def _by_rule(samples: Samples, loss: UpdateRule, *, decreasing: bool = False) -> Blocks:
+    """The stack of section IV-B; `decreasing`: values never increase."""
+    n = len(samples.targets)
+    rows = list(zip(samples.targets.tolist(), samples.weights.tolist() or [1.0] * n, strict=True))
+    stops = (np.flatnonzero(samples.ends) + 1).tolist() if len(samples.ends) else range(1, n + 1)
+    stack, start = None, 0
+    for stop in stops:
+        block = rule.observation(loss, start, stop, rows[start:stop], decreasing=decreasing)
+        stack = rule.pushed(loss, stack, block, decreasing=decreasing)
+        start = stop
+    found = rule.blocks(stack)
+    values = np.array([block.value for block in found])
+    return Blocks(np.array([block.first for block in found], dtype=np.int64), values, values, values)
 
 
 def _end(

@@ -431,3 +431,47 @@ def is_between(
                 known[c] = above(c)
         result.append((known[lo][j] or lo == hi) and not known[hi][j])
     return result
+
+
+# Costs of beginnings, and sequences that rise, then fall.
+
+
+def prefix_costs(targets: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
+    """The least weighted squared error of an increasing fit to each beginning, each fitted anew."""
+    costs = []
+    for n in range(1, len(targets) + 1):
+        fitted = stack(targets[:n], weights[:n]).fitted()
+        costs.append(squared_cost(targets[:n], weights[:n], fitted))
+    return costs
+
+
+def squared_cost(targets: Sequence[Number], weights: Sequence[Number], fitted: Sequence[Number]) -> Number:
+    return sum(w * (y - z) ** 2 for y, w, z in zip(targets, weights, fitted, strict=True))
+
+
+def unimodal_fits(targets: Sequence[Number], weights: Sequence[Number]) -> list[list[Number]]:
+    """For each peak p, the best sequence that never falls up to p and never rises after it.
+
+    Entries up to p rise towards that of the peak and entries after it, turned round, do so as well: a tree of two
+    branches. Its fit is found by brute force: for each threshold on the value of the peak both branches are fitted
+    apart and held below it, and the cost of the peak's value is a sum of parabolas between the values of the branches.
+    """
+    return [_fit_around(targets, weights, peak) for peak in range(len(targets))]
+
+
+def _fit_around(targets: Sequence[Number], weights: Sequence[Number], peak: int) -> list[Number]:
+    left = stack(targets[:peak], weights[:peak]).fitted()
+    right = stack(targets[peak + 1 :][::-1], weights[peak + 1 :][::-1]).fitted()[::-1]
+
+    def held(top: Number) -> list[Number]:
+        return [min(z, top) for z in left] + [top] + [min(z, top) for z in right]
+
+    # above the highest values of both branches, and between two of them, the best top is a mean of what it holds
+    bends = sorted({*left, *right})
+    tops = {targets[peak], *bends}
+    for bend in [*bends, None]:
+        members = [
+            n for n in range(len(targets)) if n == peak or (bend is not None and [*left, None, *right][n] >= bend)
+        ]
+        tops.add(weighted_mean([targets[n] for n in members], [weights[n] for n in members]))
+    return min((held(top) for top in sorted(tops)), key=lambda z: squared_cost(targets, weights, z))

@@ -1,0 +1,147 @@
+# Rows in score order onto the stack: row by row where a step may end, else many at once.
+#
+# Batch and online fits both push their rows through `push_all`.  Buckets of rows side by side are summed first; those
+# that cannot hold the end of a step (_plan.pxd) go onto the stack as one block, and only rows of the others singly.
+#
+# Assumed of the caller: as in _blocks.pxd.
+
+from libc.stdint cimport int64_t, uint8_t
+
+from staircase_fast._blocks cimport Stack, push, push_rows, sum_t
+from staircase_fast._cells cimport floating
+from staircase_fast._exact cimport number
+from staircase_fast._plan cimport plan
+from staircase_fast._range cimport BUCKET_ROWS, Gauge, Range, measure, new_gauge, range_after
+from staircase_fast._summary cimport Bucket
+
+cdef enum:
+    GROUP = 4             # of buckets, in the plan
+
+
+cdef inline bint find_ties(const floating *scores, Py_ssize_t n, uint8_t *tied) noexcept nogil:
+    """tied[i] = whether the score is that of row i - 1; return whether any is."""
+    cdef uint8_t found = 0
+    cdef Py_ssize_t i
+    tied[0] = 0
+    for i in range(1, n):
+        tied[i] = scores[i] == scores[i - 1]
+        found |= tied[i]
+    return found
+
+
+cdef inline Bucket *buckets_in(double *values, Py_ssize_t n) noexcept nogil:
+    """Room for a bucket of each BUCKET_ROWS rows at the end of an array that the stack fills from its start.
+
+    A bucket is four doubles, less than its rows take: the stack has not reached it before its rows are pushed.
+    """
+    return <Bucket *>(values + n) - n // BUCKET_ROWS
+
+
+cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b, Py_ssize_t before) noexcept nogil:
+    """The first row of bucket b, which has all observations that start within its rows; `before`: of an earlier one.
+
+    Rows up to there need not be looked at again: a tie may be longer than many buckets.
+    """
+    cdef Py_ssize_t i = max(b * BUCKET_ROWS, before)
+    while tied != NULL and i < n and tied[i]:
+        i += 1
+    return i
+
+
+cdef inline Range fill_buckets(
+    const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, Bucket *buckets, Range *w_range
+) noexcept nogil:
+    """Sums and extremes of rows side by side; return the range of targets, and that of weights."""
+    cdef Gauge y_gauge = new_gauge(), w_gauge = new_gauge()
+    cdef Bucket bucket, weight
+    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS, b, i = 0, end
+    w_range[0] = Range(-1, 1.0, 1.0, 1.0, True)
+    if weights == NULL and tied == NULL:
+        for b in range(n_buckets):
+            buckets[b] = measure(&y_gauge, y, b * BUCKET_ROWS, BUCKET_ROWS)
+        i = n_buckets * BUCKET_ROWS
+        measure(&y_gauge, y, i, n - i)
+        return range_after(&y_gauge, y, n)
+    for b in range(n_buckets + 1):
+        end = begin(tied, n, b + 1, i) if b < n_buckets else n
+        bucket = measure(&y_gauge, y, i, end - i)
+        if weights != NULL:
+            weight = measure(&w_gauge, weights, i, end - i)
+            bucket.w = weight.s
+            bucket.s = 0.0
+            for i in range(i, end):
+                bucket.s += <double>y[i] * weights[i]
+        i = end
+        if b < n_buckets:
+            buckets[b] = bucket
+    if weights != NULL:
+        w_range[0] = range_after(&w_gauge, weights, n)
+    return range_after(&y_gauge, y, n)
+
+
+cdef inline void push_all(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, sum_t kind,
+    uint8_t *live, bint summarised
+) noexcept nogil:
+    """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
+    cdef Bucket *buckets = buckets_in(stack.s, n)
+    cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start, end = 0
+    cdef double s, w
+    cdef Range ignored
+    if n_buckets and not summarised:
+        fill_buckets(y, weights, tied, n, buckets, &ignored)
+    # sums are rounded once per bucket, and within one, twice per row at most
+    plan(
+        <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
+        stack.scale.greatest, stack.starts, stack.s, stack.w, live, GROUP
+    )
+    b = 0
+    while b < n_buckets:
+        start = end
+        if live[b]:
+            while b < n_buckets and live[b]:
+                b += 1
+            end = begin(tied, n, b, start)
+            push_rows(stack, y, weights, tied, kind, start, end)
+        else:
+            s = 0
+            w = 0
+            while b < n_buckets and not live[b]:
+                s += buckets[b].s
+                w += buckets[b].w
+                b += 1
+            end = begin(tied, n, b, start)
+            if w > 0:                         # within a long tie, no observation starts
+                push_quiet(stack, y, weights, start, end, s, w, kind)
+    push_rows(stack, y, weights, tied, kind, end, n)
+
+
+cdef inline void push_quiet(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, double s, double w,
+    sum_t kind
+) noexcept nogil:
+    """Push rows of quiet buckets, whose sums are known in doubles, as one block."""
+    cdef int64_t exact_s, exact_w
+    if sum_t is int64_t and stack.scale.greatest * w > 9007199254740992.0:       # 2**53: integers may have been rounded
+        sum_integers(y, weights, start, end, &exact_s, &exact_w)
+        push(stack, y, weights, start, end, <sum_t>exact_s, <sum_t>exact_w, False)
+    else:
+        push(stack, y, weights, start, end, <sum_t>s, <sum_t>w, False)
+
+
+cdef inline void sum_integers(
+    const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, int64_t *s, int64_t *w
+) noexcept nogil:
+    cdef int64_t weight
+    cdef Py_ssize_t i
+    s[0] = 0
+    w[0] = end - start
+    if weights == NULL:
+        for i in range(start, end):
+            s[0] += <int64_t>y[i]
+        return
+    w[0] = 0
+    for i in range(start, end):
+        weight = <int64_t>weights[i]
+        s[0] += <int64_t>y[i] * weight
+        w[0] += weight

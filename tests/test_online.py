@@ -1,0 +1,708 @@
+"""Rows that arrive in score order: after each of them, what a batch of all would give."""
+
+import copy
+import json
+import math
+import pickle
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from comparing import assert_same_staircase, assert_steps
+from hypothesis import given
+from reference import fitted_steps
+from strategies import rows
+from test_paper import ARRIVALS, TARGETS
+
+import staircase_fast as sf
+from staircase_fast import arrivals
+
+L = sf.losses
+
+both_directions = pytest.mark.parametrize("increasing", [True, False], ids=["rising", "falling"])
+
+
+def mean(y1, w1, y2, w2):
+    return (y1 * w1 + y2 * w2) / (w1 + w2), w1 + w2
+
+
+def log_sum_exp(y1, log1, y2, log2):
+    total = np.logaddexp(log1, log2)
+    return float(total - np.logaddexp(log1 - y1, log2 - y2)), total
+
+
+def normal(rng, n):
+    return rng.normal(size=n) + np.linspace(0, 2, n)
+
+
+# losses whose online fit has the bits of a batch, and targets for each
+EXACT = {
+    "squared": ("squared", normal),
+    "squared, integers": ("squared", lambda rng, n: rng.integers(-20, 21, n).astype(float)),
+    "squared, 600 decades": ("squared", lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n)),
+    "log": ("log", lambda rng, n: rng.integers(0, 2, n).astype(float)),
+    "poisson": ("poisson_deviance", lambda rng, n: rng.poisson(3, n).astype(float)),
+    "poisson, exposure": (L.PoissonDeviance(0.7), lambda rng, n: rng.poisson(3, n).astype(float)),
+    "gamma": ("gamma_deviance", lambda rng, n: rng.gamma(1, size=n) + 0.01),
+    "tweedie": (L.TweedieDeviance(1.5), lambda rng, n: rng.gamma(1, size=n) * rng.integers(0, 2, n)),
+    "tweedie, values held at 0": (L.TweedieDeviance(-1.0), normal),
+    "rule": (L.UpdateRule(mean), normal),
+    "rule with an initial": (L.UpdateRule(log_sum_exp, lambda y, w: (y, math.log(w))), normal),
+}
+
+
+def arriving(kind, n, *, weighted, seed=0):
+    """Rows in score order with ties; some of weight 0."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.integers(0, n // 2, n)).astype(float)
+    y = EXACT[kind][1](rng, n)
+    w = rng.choice([0.0, 0.3, 1.0, 2.0, 7.1], n) if weighted else None
+    return x, y, w
+
+
+def beginning(columns, n):
+    x, y, w = columns
+    return {"scores": x[:n], "targets": y[:n], "sample_weight": None if w is None else w[:n]}
+
+
+def extend_in_parts(online, columns, cuts):
+    for a, b in zip([0, *cuts], [*cuts, len(columns[0])], strict=True):
+        online.extend(*(None if column is None else column[a:b] for column in columns))
+
+
+# The paper
+
+
+def test_the_online_example_goes_through_the_states_printed_in_section_v():
+    online = sf.Online()
+    for n, (target, printed) in enumerate(zip(TARGETS, ARRIVALS, strict=True)):
+        online.append(n, target)
+        assert online.predict(range(n + 1)).tolist() == printed
+        assert online.n_samples == n + 1
+        assert online.n_steps == len(set(printed))
+        assert online.n_merges == n + 1 - len(set(printed))
+
+
+def test_a_row_of_the_newest_score_can_part_what_was_joined():
+    online = sf.Online()
+    online.append(1, 5)
+    online.append(2, 0)
+    assert online.staircase().values.tolist() == [2.5]
+    assert (online.n_steps, online.n_merges) == (1, 1)
+    online.append(2, 20)
+    assert online.staircase().values.tolist() == [5.0, 10.0]
+    assert (online.n_steps, online.n_merges) == (2, 1)
+
+
+# Equal to a batch
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@both_directions
+@pytest.mark.parametrize("kind", EXACT)
+def test_after_every_row_the_staircase_is_that_of_a_batch(kind, increasing, weighted):
+    loss, n = EXACT[kind][0], 2000
+    columns = arriving(kind, n, weighted=weighted)
+    online = sf.Online(loss, increasing)
+    seen = 0
+    for i in range(n):
+        weight = 1.0 if columns[2] is None else columns[2][i].item()
+        online.append(columns[0][i].item(), columns[1][i].item(), weight)
+        seen += weight > 0
+        assert online.n_samples == seen
+        # batches take long: every row of one case, and some of the others
+        if seen and (i % 10 == 0 or (weighted and increasing and ("rule" not in kind or i < 200))):
+            batch = sf.fit(**beginning(columns, i + 1), loss=loss, increasing=increasing)
+            assert_same_staircase(online.staircase(), batch)
+            assert online.n_steps == batch.n_steps
+            assert online.n_merges == seen - batch.n_steps
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@both_directions
+@pytest.mark.parametrize("kind", EXACT)
+def test_the_staircase_does_not_depend_on_how_rows_are_cut_into_calls(kind, increasing, weighted):
+    loss = EXACT[kind][0]
+    columns = arriving(kind, 3000, weighted=weighted, seed=2)
+    batch = sf.fit(**beginning(columns, 3000), loss=loss, increasing=increasing)
+    for cuts in ([], [1], [1500], [1, 2, 3, 4, 1000, 1000, 1001, 2999], list(range(37, 3000, 37))):
+        online = sf.Online(loss, increasing)
+        extend_in_parts(online, columns, cuts)
+        assert_same_staircase(online.staircase(), batch)
+
+
+@pytest.mark.parametrize("targets", ["noise", "labels", "monotone", "constant", "bytes", "large integers"])
+@both_directions
+def test_many_rows_in_one_call_are_those_of_a_batch(targets, increasing):
+    n = 3 * arrivals._online.MOST_ROWS + 17
+    rng = np.random.default_rng(3)
+    y = {
+        "noise": lambda: rng.normal(size=n) + np.linspace(0, 1, n),
+        "labels": lambda: (rng.random(n) < np.linspace(0, 1, n)).astype(float),
+        "monotone": lambda: np.linspace(-1, 1, n),
+        "constant": lambda: np.full(n, 0.1),
+        "bytes": lambda: rng.integers(0, 2, n).astype(np.uint8),
+        "large integers": lambda: rng.integers(2**60, 2**62, n),
+    }[targets]()
+    for x in (np.arange(n, dtype=float), np.sort(rng.random(n).round(4)), np.repeat([1.0, 2.0], [n - 1, 1])):
+        online = sf.Online(increasing=increasing)
+        online.extend(x, y)
+        assert_same_staircase(online.staircase(), sf.fit(x, y, increasing=increasing))
+
+
+@given(drawn=rows())
+def test_generated_rows_have_the_steps_of_the_reference_after_each(drawn):
+    order = np.argsort(drawn.scores, kind="stable")
+    drawn = drawn.take(order)
+    online = sf.Online()
+    for i, row in enumerate(zip(*drawn.lists(), strict=True)):
+        online.append(*row)
+        if online.n_samples and i % 5 == 4:
+            assert_steps(online.staircase(), fitted_steps(*drawn.take(np.arange(i + 1)).lists()))
+    assert_steps(online.staircase(), fitted_steps(*drawn.lists()))
+
+
+@given(drawn=rows())
+def test_generated_rows_have_the_steps_of_the_reference_when_they_fall_and_come_in_two_calls(drawn):
+    drawn = drawn.take(np.argsort(drawn.scores, kind="stable"))
+    online = sf.Online(increasing=False)
+    extend_in_parts(online, drawn, [len(drawn.scores) // 3])
+    assert_steps(online.staircase(), fitted_steps(*drawn.lists(), increasing=False))
+
+
+@pytest.mark.parametrize("shape", [1.0, -0.5, 1e-3, -40.0, 1e5])
+@both_directions
+def test_linex_is_that_of_a_batch_to_some_ulps(shape, increasing):
+    rng = np.random.default_rng(4)
+    n = 2000
+    x, w = np.sort(rng.integers(0, 1500, n)).astype(float), rng.random(n) + 0.1
+    y = rng.normal(size=n) + x / 500
+    online = sf.Online(L.Linex(shape), increasing)
+    for i in range(n):
+        online.append(x[i].item(), y[i].item(), w[i].item())
+        if i < 50 or i % 50 == 0 or i == n - 1:
+            seen = slice(i + 1)
+            batch = sf.fit(x[seen], y[seen], sample_weight=w[seen], loss=L.Linex(shape), increasing=increasing)
+            np.testing.assert_allclose(online.predict(x[seen]), batch(x[seen]), rtol=1e-12, atol=1e-13)
+            assert online.n_steps == batch.n_steps
+            np.testing.assert_allclose(online.staircase().weights, batch.weights, rtol=1e-15)
+            assert online.staircase().counts.tolist() == batch.counts.tolist()
+
+
+def test_linex_of_many_rows_keeps_its_digits_far_from_zero():
+    n = 100_000
+    y = 1e6 + np.random.default_rng(5).normal(size=n)
+    online = sf.Online(L.Linex(0.5), increasing=False)
+    online.extend(np.arange(n), y)
+    whole = sf.Online(L.Linex(0.5))
+    whole.extend(np.zeros(n), y)
+    shifted = sf.Online(L.Linex(0.5))
+    shifted.extend(np.zeros(n), y - 1e6)
+    assert abs(whole.staircase().values[0] - 1e6 - shifted.staircase().values[0]) < 2.5e-10  # an ulp of 1e6 is 1.2e-10
+    batch = sf.fit(np.arange(n), y, loss=L.Linex(0.5), increasing=False)
+    np.testing.assert_allclose(online.predict(range(n)), batch(range(n)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("targets", [[1e308, -1e308], [-1e308, 1e308, -1e308], [800.0, 0.0, 1600.0]])
+@pytest.mark.parametrize("shape", [1.0, -1.0, 1e300, 1e-300])
+def test_linex_does_not_overflow(targets, shape):
+    online = sf.Online(L.Linex(shape))
+    online.extend(np.zeros(len(targets)), targets)
+    value = online.staircase().values[0]
+    assert min(targets) <= value <= max(targets)
+    if shape in (1.0, -1.0):
+        extreme = min(targets) if shape > 0 else max(targets)
+        few = targets.count(extreme)
+        expected = extreme + math.log(len(targets) / few) / shape
+        assert value == pytest.approx(expected, rel=1e-15)
+
+
+def test_the_scale_widens_as_finer_and_larger_numbers_arrive():
+    rng = np.random.default_rng(6)
+    y, w, scales = [], [], set()
+    online = sf.Online()
+    for size in range(0, 300, 5):
+        for exponent in (-size, size):
+            y.append(float(rng.normal()) * 10.0**exponent)
+            w.append(float(rng.random()) * 10.0 ** (exponent / 2))
+            online.append(len(y), y[-1], w[-1])
+            scales.add(online._keeper.sums and online._keeper.sums.scale[:4])
+    assert_steps(online.staircase(), fitted_steps(list(map(float, range(1, len(y) + 1))), y, w))
+    assert 3 < len(scales) < 150
+
+
+def test_integers_become_exact_sums_of_many_words_without_loss():
+    y = [3, -7, 2**40, 1, 5, 0.1, -(2.0**-60), 7]
+    online = sf.Online()
+    for i, target in enumerate(y):
+        online.append(i, target)
+        assert_steps(online.staircase(), fitted_steps(list(map(float, range(i + 1))), y[: i + 1]))
+
+
+def test_integers_that_no_float_holds_are_exact_in_both_ways_to_give_them():
+    y = [2**53 + 1, 2**53 + 1, 2**53 + 3, 2**62 + 1]
+    one, many = sf.Online(), sf.Online()
+    for i, target in enumerate(y):
+        one.append(i // 3, target)
+    many.extend([0, 0, 0, 1], np.array(y))
+    batch = sf.fit([0, 0, 0, 1], np.array(y))
+    for online in (one, many):
+        assert_same_staircase(online.staircase(), batch)
+    assert batch.values[0] == float(Fraction(sum(y[:3]), 3))
+
+
+def test_poisson_rates_that_become_equal_are_one_step():
+    first = 1.5
+    while first / 3 != math.nextafter(first, 2) / 3:
+        first = math.nextafter(first, 2)
+    y, w = [first, math.nextafter(first, 2), 9.0], [0.1, 0.7, 0.3]
+    loss = L.PoissonDeviance(3.0)
+    online = sf.Online(loss)
+    online.extend([1, 2, 3], y, w)
+    assert online.n_steps == 2
+    assert_same_staircase(online.staircase(), sf.fit([1, 2, 3], y, sample_weight=w, loss=loss))
+    assert online.staircase().weights[0] == float(Fraction(0.1) + Fraction(0.7))
+
+
+def test_poisson_rates_beyond_all_floats_are_refused_as_in_a_batch():
+    loss = L.PoissonDeviance(1e-300)
+    online = sf.Online(loss)
+    online.append(1, 1e300)
+    for ask in (online.staircase, lambda: sf.fit([1], [1e300], loss=loss)):
+        with pytest.raises(ValueError, match="targets over exposures must be numbers that float64 holds"):
+            ask()
+
+
+# What arrays and scores may be
+
+
+def test_scores_may_be_infinite_and_zeros_are_equal():
+    online = sf.Online()
+    online.extend([-np.inf, -1.0, -0.0], [3.0, 1.0, 4.0])
+    online.append(0.0, 8.0)
+    online.append(math.inf, 7.0)
+    online.append(math.inf, 5.0)
+    batch = sf.fit([-np.inf, -1.0, -0.0, 0.0, np.inf, np.inf], [3.0, 1.0, 4.0, 8.0, 7.0, 5.0])
+    assert_same_staircase(online.staircase(), batch)
+    assert not np.signbit(online.staircase().left[online.staircase().left == 0]).any()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda column: column.astype(np.float32),
+        lambda column: column.astype(np.int32),
+        lambda column: column.astype(np.int8),
+        lambda column: column.astype(bool),
+        lambda column: column.astype(">f8"),
+        lambda column: np.repeat(column, 3)[::3],
+        lambda column: column.tolist(),
+    ],
+)
+def test_arrays_of_all_kinds_are_taken(change):
+    x, y = np.arange(100.0), np.random.default_rng(7).integers(0, 2, 100).astype(float)
+    y.setflags(write=False)
+    online, kept = sf.Online(), y.copy()
+    online.extend(x, change(y))
+    online.extend(x + 100, change(y), change(np.ones(100)))
+    assert_same_staircase(online.staircase(), sf.fit(np.arange(200.0), np.append(y, y)))
+    assert y.tolist() == kept.tolist()
+
+
+def test_float32_scores_are_compared_as_they_are():
+    x = np.array([0.1, 0.1, 0.2], dtype=np.float32)
+    online = sf.Online()
+    online.extend(x, [1, 0, 1])
+    online.append(x[2], 0)
+    assert_same_staircase(online.staircase(), sf.fit(np.append(x, x[2]), [1, 0, 1, 0]))
+
+
+@pytest.mark.parametrize("loss", ["squared", L.Linex(1.0), L.UpdateRule(mean)])
+def test_no_rows_and_rows_of_weight_0_change_nothing(loss):
+    online = sf.Online(loss)
+    online.extend([], [])
+    online.extend([5, 1], [1.0, 2.0], [0, 0])
+    online.append(7, 1, 0)
+    assert (online.n_samples, online.n_steps, online.n_merges) == (0, 0, 0)
+    with pytest.raises(ValueError, match="a staircase must have at least one row; none of weight > 0 has arrived"):
+        online.staircase()
+    with pytest.raises(ValueError, match="at least one row"):
+        online.predict([1])
+    online.extend([3, 9, 4], [1.0, 2.0, 3.0], [1, 0, 2])
+    assert online.n_samples == 2
+    assert online.staircase().right.tolist() == [3.0, 4.0]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((1.5, 0), "`score` must be >= 2.0, the newest one; got 1.5"),
+        ((math.nan, 0), "`score` must not be NaN; got nan"),
+        ((2**53 + 1, 0), f"`score` must be an integer that float64 holds exactly; got {2**53 + 1}"),
+        ((3, math.nan), "`target` must be finite; got nan"),
+        ((3, math.inf), "`target` must be finite; got inf"),
+        ((3, 1.5), r"`target` must be in \[0, 1\] for log_loss; got 1.5"),
+        ((3, 1, -1.5), "`sample_weight` must be >= 0; got -1.5"),
+        ((3, 1, math.inf), "`sample_weight` must be finite; got inf"),
+    ],
+)
+def test_a_bad_row_is_refused_by_name_and_value(row, message):
+    online = sf.Online("log")
+    online.extend([1, 2], [0, 1])
+    before = online.to_json()
+    with pytest.raises(ValueError, match=message):
+        online.append(*row)
+    assert online.to_json() == before
+
+
+@pytest.mark.parametrize("row", [("a", 0), (1, "0"), (1, 0, "1"), ([1], 0), (1, None), (1, 0, 1j)])
+def test_what_is_no_number_is_refused(row):
+    online = sf.Online()
+    with pytest.raises(TypeError, match="must be a number; got"):
+        online.append(*row)
+    assert online.n_samples == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([3, 5, 4], [0, 1, 0]), "`scores` must be >= 5.0, the one before it; got 4.0 at index 2"),
+        (([1, 5], [0, 1]), "`scores` must be >= 2.0, the newest one; got 1.0 at index 0"),
+        (([9, 3, 5, 9, 4], [0] * 5, [0, 1, 1, 0, 1]), "`scores` must be >= 5.0, the one before it; got 4.0 at index 4"),
+        (([5, 4, 3], [0, 1, 0]), "`scores` must be >= 5.0, the one before it; got 4.0 at index 1"),
+        (([3, math.nan], [0, 1]), "`scores` must not be NaN; got nan at index 1"),
+        (([3, 4], [0, 2]), r"`targets` must be in \[0, 1\] for log_loss; got 2 at index 1"),
+        (([3, 4], [0, math.nan]), "`targets` must be finite; got nan at index 1"),
+        (([3, 4], [0, 2], [0, 0]), r"`targets` must be in \[0, 1\] for log_loss; got 2 at index 1"),
+        (([3, 4], [0, 1], [1, -1.5]), "`sample_weight` must be >= 0; got -1.5 at index 1"),
+        (([3, 4], [0, 1, 1]), "`scores` and `targets` must have one entry per row; got 2 and 3 entries"),
+        (([3, 4], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries"),
+    ],
+)
+def test_rows_are_refused_all_together(columns, message):
+    online = sf.Online("log")
+    online.append(1, 0)
+    online.append(2, 1)
+    with pytest.raises(ValueError, match=message):
+        online.extend(*columns)
+    assert online.n_samples == 2
+    online.append(2, 1)
+    assert_same_staircase(online.staircase(), sf.fit([1, 2, 2], [0, 1, 1], loss="log"))
+
+
+@pytest.mark.parametrize("loss", ["squared", L.Linex(1.0), L.UpdateRule(mean)])
+def test_weights_whose_sum_no_float_holds_are_refused(loss):
+    online = sf.Online(loss)
+    online.append(1, 1, 1e308)
+    for refused in (lambda: online.append(2, 1, 1e308), lambda: online.extend([2, 3], [1, 1], [1.0, 1e308])):
+        with pytest.raises(ValueError, match="`sample_weight` must have a finite sum"):
+            refused()
+    online.append(2, 3, 1.0)
+    assert online.n_samples == 2
+    assert online.staircase().weights.tolist() == [1e308, 1.0]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *("huber", "quantile", "expectile", "logistic", "log_cosh", L.Power(3.0), L.Custom(lambda z, y: z - y)),
+        *(L.Linex([1.0, 2.0]), L.PoissonDeviance([1.0, 2.0]), L.PoissonDeviance([2.0, 2.0])),
+    ],
+)
+def test_losses_without_an_update_rule_are_refused(loss):
+    with pytest.raises(ValueError, match=r"`loss` must have an update rule: squared, log, .*Linex.*UpdateRule; got "):
+        sf.Online(loss)
+
+
+def test_other_arguments_are_judged():
+    with pytest.raises(ValueError, match="`increasing` must be True or False; got 'auto'"):
+        sf.Online(increasing="auto")
+    with pytest.raises(ValueError, match="`loss` must be one of"):
+        sf.Online("square")
+    online = sf.Online()
+    online.append(1, 1)
+    with pytest.raises(ValueError, match="`interpolation` must be one of"):
+        online.predict([1], interpolation="cubic")
+
+
+def test_a_rule_that_raises_leaves_the_rows_before_the_call():
+    def merge(y1, w1, y2, w2):
+        if w1 + w2 > 4:
+            raise ZeroDivisionError("enough")
+        return mean(y1, w1, y2, w2)
+
+    online = sf.Online(L.UpdateRule(merge))
+    online.extend([1, 2, 3], [5.0, 4.0, 3.0])
+    for refused in (lambda: online.append(4, 0.0, 2.0), lambda: online.extend([4, 5, 6], [9.0, 0.0, -9.0])):
+        with pytest.raises(ZeroDivisionError, match="enough"):
+            refused()
+        assert online.n_samples == 3
+        assert online.staircase().values.tolist() == [4.0]
+    online.append(4, 9.0)
+    assert online.staircase().values.tolist() == [4.0, 9.0]
+
+
+# What it is besides
+
+
+def test_queries_are_answered_as_by_the_staircase():
+    online = sf.Online()
+    online.extend([1, 2], [10, 20])
+    assert online.predict([0, 1.5, 3], interpolation="linear", out_of_bounds="nan").tolist()[1] == 15.0
+    assert online([0, 5]).tolist() == [10.0, 20.0]
+    assert online.predict(2) == 20.0
+
+
+def test_its_loss_and_direction_can_be_read_and_it_shows_itself():
+    online = sf.Online("log", increasing=False)
+    assert (online.loss, online.increasing) == (L.LogLoss(), False)
+    assert repr(online) == "<Online: 0 rows, 0 steps, log_loss, decreasing>"
+    online.append(1, 1)
+    assert repr(online) == "<Online: 1 row, 1 step, log_loss, decreasing>"
+    rising = sf.Online()
+    rising.extend([1, 2], [1, 2])
+    assert repr(rising) == "<Online: 2 rows, 2 steps, squared_error>"
+
+
+def test_a_staircase_does_not_change_when_more_rows_arrive():
+    online = sf.Online()
+    online.extend([1, 2], [1.0, 2.0])
+    stairs = online.staircase()
+    assert online.staircase() is stairs
+    online.append(3, -9.0)
+    assert stairs.values.tolist() == [1.0, 2.0]
+    assert online.staircase().values.tolist() == [-2.0]
+
+
+KEPT = ["squared", "log", L.Linex(0.5), L.PoissonDeviance(2.0), L.UpdateRule(mean)]
+
+
+def some_rows(loss, *, increasing=True):
+    online = sf.Online(loss, increasing)
+    rng = np.random.default_rng(8)
+    x = np.sort(rng.integers(0, 30, 60)).astype(float)
+    online.extend(x, rng.random(60), rng.random(60) + 0.5)
+    online.append(x[-1].item(), 0.25)
+    return online
+
+
+def more_rows(online):
+    newest = online.staircase().right[-1].item()
+    online.append(newest, 0.125, 3.0)
+    online.extend([newest, newest + 1, newest + 2], [0.875, 0.5, 0.3])
+    return online.staircase()
+
+
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy, lambda online: pickle.loads(pickle.dumps(online))],
+    ids=["copy", "deep", "pickle"],
+)
+@both_directions
+@pytest.mark.parametrize("loss", KEPT)
+def test_copies_go_on_by_themselves(loss, increasing, again):
+    online = some_rows(loss, increasing=increasing)
+    before = online.staircase()
+    other = again(online)
+    assert_same_staircase(other.staircase(), before)
+    there = more_rows(other)
+    assert other.n_samples == online.n_samples + 4
+    assert_same_staircase(online.staircase(), before)
+    assert_same_staircase(more_rows(online), there)
+
+
+@both_directions
+@pytest.mark.parametrize("loss", KEPT[:4])
+def test_what_is_saved_goes_on_with_the_same_bits(loss, increasing, tmp_path):
+    online = some_rows(loss, increasing=increasing)
+    online.save(tmp_path / "online.json")
+    other = sf.Online.load(tmp_path / "online.json")
+    assert other.to_json() == online.to_json()
+    assert_same_staircase(other.staircase(), online.staircase())
+    assert_same_staircase(more_rows(other), more_rows(online))
+
+
+@pytest.mark.parametrize("loss", KEPT[:4])
+def test_what_has_no_rows_can_be_saved(loss):
+    other = sf.Online.from_json(sf.Online(loss, False).to_json())
+    assert (other.n_samples, other.loss, other.increasing) == (0, sf.Online(loss).loss, False)
+    other.append(1, 1)
+    assert other.n_steps == 1
+
+
+@pytest.mark.parametrize("targets", [[1e308, -5e-324, 0.1, -np.pi], [3.0, 1.0, 2.0, 7.0], [0.0, 0.0, 0.0, 0.0]])
+def test_exact_sums_of_any_width_are_saved(targets):
+    scores = [-np.inf, 0.0, 1.0, np.inf]
+    for weights in (None, [1e-300, 1e300, 0.1, 3.0]):
+        online, whole = sf.Online(), sf.Online()
+        whole.extend(scores, targets, weights)
+        for i in range(4):
+            online.append(scores[i], targets[i], 1.0 if weights is None else weights[i])
+            online = sf.Online.from_json(online.to_json())
+        assert_same_staircase(online.staircase(), whole.staircase())
+
+
+def test_a_rule_cannot_be_saved():
+    with pytest.raises(TypeError, match="an online fit must be of a loss without functions to be saved as text"):
+        sf.Online(L.UpdateRule(mean)).to_json()
+    text = sf.Online().to_json().replace("squared_error", "update_rule")
+    with pytest.raises(TypeError, match="without functions"):
+        sf.Online.from_json(text)
+
+
+def changed(loss, fields):
+    document = json.loads(some_rows(loss).to_json())
+    for name, change in fields.items():
+        document[name] = change(document[name])
+    return json.dumps({name: value for name, value in document.items() if value is not None})
+
+
+def put(place, value):
+    def change(column):
+        column[place] = value
+        return column
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("loss", "fields", "message"),
+    [
+        ("squared", {"format": lambda _: "staircase_fast"}, "field `format` must be 'staircase_fast online'"),
+        ("squared", {"version": lambda _: 2}, "field `version` must be 1; got 2"),
+        ("squared", {"increasing": lambda _: 1}, "field `increasing` must be true or false"),
+        ("squared", {"loss": lambda _: {"name": "huber"}}, "`loss` must have an update rule"),
+        ("squared", {"sums": lambda _: None}, "field `sums` must be there for squared_error; got None"),
+        ("squared", {"counts": lambda _: None}, "field `counts` is missing"),
+        ("squared", {"counts": put(0, 0)}, "field `counts` must be >= 1 at index 0; got 0"),
+        ("squared", {"counts": put(0, 2**62)}, "field `counts` must have a sum below"),
+        ("squared", {"counts": put(0, 1.5)}, "field `counts` must hold numbers; got 1.5 at index 0"),
+        ("squared", {"counts": lambda column: column[1:]}, "field `counts` must have as many entries as"),
+        ("squared", {"left": put(1, -9.0)}, "field `left` must be above the `right` before it at index 1; got -9.0"),
+        ("squared", {"left": put(0, 500.0)}, "field `right` must be >= `left` at index 0"),
+        ("squared", {"right": put(-1, 500.0)}, "field `right` must be the same as `left` at the newest score"),
+        ("squared", {"sums": put(0, 0.5)}, "field `sums` must be an array of"),
+        ("squared", {"sums": put(0, 10**99)}, "field `sums` must be those of targets in"),
+        ("squared", {"sums": put(0, -1)}, "field `sums` must be those of targets in"),
+        ("squared", {"sums": lambda column: column[1:]}, "field `sums` must be an array of"),
+        ("squared", {"weights": put(0, 0)}, "field `weights` must be > 0 and what so many rows can have at index 0"),
+        ("squared", {"weights": put(0, 10**99)}, "field `weights` must be > 0 and what so many rows can have"),
+        ("squared", {"units": put(0, 1)}, "field `units` must be"),
+        ("squared", {"targets": put(0, 3.0)}, "field `targets` must have a least and a greatest number"),
+        ("squared", {"targets": put(1, "inf")}, "field `targets` must have a least and a greatest number"),
+        ("squared", {"targets": put(2, 0.0)}, "field `targets` must have a least magnitude above 0"),
+        ("squared", {"targets": put(3, 1)}, "field `targets` must be three numbers, then true or false"),
+        ("squared", {"sample_weight": put(0, -1.0)}, "field `sample_weight` must have a least and a greatest number"),
+        ("log", {"targets": put(1, 1.5)}, r"field `targets` must have a least and a greatest number in \[0, 1\]"),
+        (L.Linex(0.5), {"values": put(0, [99.0, 0.0])}, "field `values` must strictly increase up to the newest"),
+        (L.Linex(0.5), {"values": put(0, [99.0])}, "field `values` must be an array of .* pairs of numbers"),
+        (L.Linex(0.5), {"values": put(0, ["inf", 0.0])}, "field `values` must be finite"),
+        (L.Linex(0.5), {"weights": put(0, [-1.0, 0.0])}, "field `weights` must be > 0 and have a finite sum"),
+        (L.Linex(0.5), {"loss": lambda _: {"name": "squared_error"}}, "field `sums` must be there"),
+    ],
+)
+def test_what_was_not_saved_so_is_refused(loss, fields, message):
+    with pytest.raises(ValueError, match=message):
+        sf.Online.from_json(changed(loss, fields))
+
+
+def test_means_that_do_not_rise_are_refused():
+    online = sf.Online()
+    online.extend([1, 2, 3, 4], [1.0, 2.0, 3.0, 9.0])
+    text = online.to_json().replace('"sums": [1, 2, 3', '"sums": [1, 3, 2')
+    with pytest.raises(ValueError, match="field `sums` must have means that rise at index 2; got 2"):
+        sf.Online.from_json(text)
+
+
+def test_weights_beyond_all_floats_are_refused():
+    online = sf.Online()
+    online.extend([1, 2, 3], [1.0, 2.0, 3.0], [1e308, 1.0, 1.0])
+    document = json.loads(online.to_json())
+    document["weights"][1] = document["weights"][0]
+    document["sums"][1] = 2 * document["sums"][0]
+    with pytest.raises(ValueError, match="field `weights` must have a sum that float64 holds"):
+        sf.Online.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": NaN}', "[" * 100_000])
+def test_text_that_is_none_of_ours_is_refused(text):
+    with pytest.raises(ValueError, match=r"an online fit must|field `format`"):
+        sf.Online.from_json(text)
+    with pytest.raises(TypeError, match="an online fit must be JSON text of type str; got bytes"):
+        sf.Online.from_json(text.encode())
+
+
+def test_memory_grows_with_steps_and_not_with_rows():
+    online = sf.Online()
+    for part in range(20):
+        x = np.arange(100_000) + part * 100_000.0
+        online.extend(x, np.linspace(1, 0, 100_000))
+        assert sum(column.nbytes for column in online._keeper.sums[3:]) < 2_000_000
+    rising = sf.Online()
+    for part in range(20):
+        for i in range(1000):
+            rising.append(part * 1000 + i, i)
+    assert len(rising._keeper.sums.starts) < 20_000
+
+
+# Threads
+
+
+@pytest.mark.parametrize("loss", ["squared", L.Linex(0.5), L.UpdateRule(mean)])
+def test_threads_that_share_one_fitter_lose_no_row(loss):
+    online, errors = sf.Online(loss), []
+    n = 300 if isinstance(loss, L.UpdateRule) else 3000
+    start = threading.Barrier(4)
+
+    def work(number):
+        try:
+            start.wait()
+            for i in range(n):
+                if number == 3:
+                    if i % 10 == 0 and online.n_samples:
+                        assert online.staircase().counts.sum() > 0
+                        online.to_json() if not isinstance(loss, L.UpdateRule) else repr(online)
+                elif i % 3:
+                    online.append(1.0, number)
+                else:
+                    online.extend([1.0] * 5, [number] * 5)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not errors
+    rows_each = sum(1 if i % 3 else 5 for i in range(n))
+    assert online.n_samples == 3 * rows_each
+    stairs = online.staircase()
+    assert (stairs.counts.tolist(), stairs.weights.tolist()) == ([3 * rows_each], [3.0 * rows_each])
+    if loss == "squared":
+        assert stairs.values.tolist() == [1.0]
+
+
+def test_threads_that_arrive_too_late_are_told_so_and_the_others_are_kept():
+    online, taken = sf.Online(), []
+
+    def work(number):
+        for i in range(2000):
+            try:
+                online.append(i, number)
+                taken.append((i, number))
+            except ValueError:
+                pass
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert online.n_samples == len(taken)
+    x, y = np.array(taken).T
+    assert_same_staircase(online.staircase(), sf.fit(x, y))
