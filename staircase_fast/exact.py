@@ -38,6 +38,7 @@ class Scale(NamedTuple):
 
 LABELS = Extent(-1, 0.0, 1.0, 1.0, True)
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
+NOTHING = Extent(-1, np.inf, -np.inf, np.inf, True)
 
 
 class Order(NamedTuple):
@@ -70,8 +71,13 @@ def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
 def _joined(shares: list[slice], found: Sequence[Extent]) -> Extent:
     """The extent of a column from those of its parts."""
     bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
+    return union(found)._replace(first_bad=next(bad, -1))
+
+
+def union(found: Sequence[Extent]) -> Extent:
+    """The extent of entries of several columns, all of them finite."""
     _, lowest, highest, least, integral = zip(*found, strict=True)
-    return Extent(next(bad, -1), min(lowest), max(highest), min(least), all(integral))
+    return Extent(-1, min(lowest), max(highest), min(least), all(integral))
 
 
 class Summary(NamedTuple):

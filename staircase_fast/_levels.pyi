@@ -1,0 +1,74 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.exact import Scale
+
+_Floats = NDArray[np.float64]
+_Integers = NDArray[np.int64]
+_Words = NDArray[np.uint64]
+
+def tally_rows(
+    scores: _Floats, targets: NDArray[Any], weights: _Floats, x: _Floats, tally: _Words, s: _Integers
+) -> int: ...
+def join_tallies(
+    x_a: _Floats,
+    tally_a: _Words,
+    s_a: _Integers,
+    x_b: _Floats,
+    tally_b: _Words,
+    s_b: _Integers,
+    x: _Floats,
+    tally: _Words,
+    s: _Integers,
+) -> int: ...
+def fit_tallies(
+    x: _Floats,
+    tally: _Words,
+    s: _Integers,
+    scale: Scale,
+    decreasing: bool,
+    lo: float,
+    hi: float,
+    starts: NDArray[np.intp],
+    values: _Floats,
+    weights: _Floats,
+) -> int: ...
+def count_rows(tally: _Words, starts: NDArray[np.intp], counts: _Integers) -> None: ...
+def count_pools(scores: _Floats, targets: NDArray[Any]) -> tuple[int, int]: ...
+def sum_rows(
+    scores: _Floats,
+    targets: NDArray[Any],
+    weights: _Floats,
+    scale: Scale,
+    x: _Floats,
+    y: _Floats,
+    w: _Floats,
+    rows: _Integers,
+    words: _Words,
+) -> None: ...
+def count_joined_pools(x_a: _Floats, w_a: _Floats, x_b: _Floats, w_b: _Floats) -> tuple[int, int]: ...
+def join_sums(
+    x_a: _Floats,
+    y_a: _Floats,
+    w_a: _Floats,
+    rows_a: _Integers,
+    words_a: _Words,
+    scale_a: Scale,
+    x_b: _Floats,
+    y_b: _Floats,
+    w_b: _Floats,
+    rows_b: _Integers,
+    words_b: _Words,
+    scale_b: Scale,
+    scale: Scale,
+    x: _Floats,
+    y: _Floats,
+    w: _Floats,
+    rows: _Integers,
+    words: _Words,
+) -> None: ...
+def first_bad_pool(
+    rows: _Integers, words: _Words, scale: Scale, lowest: float, highest: float, heaviest: float
+) -> int: ...

@@ -1,0 +1,193 @@
+"""An accumulator as a file: numpy's format .npz, versioned, exact to the last bit, and checked on the way in.
+
+    header      JSON text, as bytes: {"format": "staircase_fast.Accumulator", "version": 1, "loss": {..},
+                "increasing": true, "form": "tallies" | "sums" | "kept" | null, "n_rows": 3}
+    extents     a row for targets, and one for weights: lowest, highest, least, integral (`exact.Extent`)
+    x, ..       the columns of that form (`levels.py`); none where there are no rows
+
+Nothing in it is executed: numpy reads plain arrays alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import _levels, levels, serialization
+from staircase_fast.exact import Extent
+from staircase_fast.levels import Kept, Run, Sums, Tallies
+from staircase_fast.losses import Loss
+
+FORMAT = "staircase_fast.Accumulator"
+VERSION = 1
+
+_FORMS: dict[str, type[Tallies | Sums | Kept]] = {"tallies": Tallies, "sums": Sums, "kept": Kept}
+_TYPES = {"tally": np.uint64, "s": np.int64, "rows": np.int64, "words": np.uint64}
+_HEADER = ("format", "version", "loss", "increasing", "form", "n_rows")
+
+
+def write(path: str | os.PathLike[str], loss: Loss, increasing: bool, run: Run | None) -> None:
+    """Write what an accumulator has seen."""
+    form = next((name for name, kind in _FORMS.items() if run is not None and isinstance(run.columns, kind)), None)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "loss": serialization.document_of(loss),
+        "increasing": increasing,
+        "form": form,
+        "n_rows": 0 if run is None else run.n_rows,
+    }
+    arrays: dict[str, NDArray[Any]] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+    if run is not None:
+        arrays |= {"extents": np.array([extent[1:] for extent in (run.targets, run.weights)])}
+        arrays |= run.columns._asdict()
+    with serialization.replacing(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
+    """The loss, whether values rise, and all rows."""
+    import zipfile  # here, because it is slow to import
+    import zlib
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"an accumulator must be a file that `save` wrote; {os.fspath(path)!r}: {error}.") from None
+    header = _header_of(arrays.pop("header", None))
+    loss = serialization.loss_of_document(header["loss"])
+    if loss.name in ("custom", "update_rule"):
+        _bad("loss", "be one that is saved")
+    form = header["form"]
+    if form is None:
+        _names(arrays, ())
+        serialization.expect("n_rows", header["n_rows"], 0)
+        return loss, header["increasing"], None
+    kind = _FORMS.get(form) if isinstance(form, str) else None
+    if kind is None or (kind is Kept) == loss.is_mean:
+        raise ValueError(f"field `form` must be one that {loss.name} has; got {form!r}.")
+    _names(arrays, ("extents", *kind._fields))
+    targets, weights = _extents_of(arrays.pop("extents"), loss)
+    columns = kind(**{name: _column(name, column) for name, column in arrays.items()})
+    run = Run(columns, header["n_rows"], targets, weights)
+    _check(run)
+    return loss, header["increasing"], run
+
+
+def _header_of(given: NDArray[Any] | None) -> dict[str, Any]:
+    if given is None or given.dtype != np.uint8 or given.ndim != 1:
+        raise ValueError("field `header` must be JSON text, as bytes.")
+    # decoding has errors of its own: each is a ValueError that names the byte
+    header = serialization.object_of(given.tobytes().decode(), "field `header`")
+    _names(header, _HEADER)
+    serialization.expect("format", header["format"], FORMAT)
+    serialization.expect("version", header["version"], VERSION)
+    if not isinstance(header["increasing"], bool):
+        raise ValueError(f"field `increasing` must be true or false; got {header['increasing']!r}.")
+    if type(header["n_rows"]) is not int or not 0 <= header["n_rows"] < 2**62:
+        raise ValueError(f"field `n_rows` must be an integer >= 0 and < 2**62; got {header['n_rows']!r}.")
+    return header
+
+
+def _names(given: dict[str, Any], wanted: tuple[str, ...]) -> None:
+    if set(given) != set(wanted):
+        raise ValueError(f"an accumulator's fields must be {', '.join(wanted)}; got {', '.join(given)}.")
+
+
+def _extents_of(given: NDArray[Any], loss: Loss) -> tuple[Extent, Extent]:
+    if given.shape != (2, 4) or given.dtype != np.float64:
+        _bad("extents", "be two rows of four numbers")
+    found = []
+    for (lowest, highest, least, integral), (low, high) in zip(
+        given.tolist(), (loss.target_range, (0.0, math.inf)), strict=True
+    ):
+        inside = low <= lowest <= highest <= high and math.isfinite(lowest) and math.isfinite(highest)
+        if not inside or not least > 0 or integral not in (0, 1):
+            _bad("extents", "be those of targets and weights")
+        ends = np.array([end for end in (lowest, highest) if end != 0])
+        if np.any(np.abs(ends) < least) or (integral and np.any(ends != np.floor(ends))):
+            _bad("extents", "agree with each other")
+        found.append(Extent(-1, lowest, highest, least, bool(integral)))
+    if found[1].highest == 0:
+        _bad("extents", "have a weight > 0")
+    return found[0], found[1]
+
+
+def _column(name: str, column: NDArray[Any]) -> NDArray[Any]:
+    wanted = np.dtype(_TYPES.get(name, np.float64))
+    if column.dtype != wanted or column.ndim != 1 + (name == "words"):
+        _bad(name, f"be a column of {wanted}")
+    return np.ascontiguousarray(column)
+
+
+def _check(run: Run) -> None:
+    """Refuse what no rows of these extents can have made: kernels rely on it."""
+    columns = run.columns
+    if len(columns.x) == 0 or np.isnan(columns.x).any():
+        _bad("x", "have scores, and none that is NaN")
+    if isinstance(columns, Kept):
+        if len(columns.y) != run.n_rows or len(columns.w) not in (0, run.n_rows):
+            _bad("y", "have an entry per row")
+        if len(columns.x) != run.n_rows:
+            _bad("x", "have an entry per row")
+        _within("y", columns.y, run.targets)
+        _within("w", columns.w, run.weights)
+        return
+    if not np.all(columns.x[1:] > columns.x[:-1]) or np.any(np.signbit(columns.x) & (columns.x == 0)):
+        _bad("x", "ascend, without -0.0")
+    form = levels.form_of(run.targets, run.weights, run.n_rows)
+    if form.tallied != isinstance(columns, Tallies):
+        _bad("form", "be that of its rows")
+    if isinstance(columns, Tallies):
+        _check_tallies(run, columns, summed=form.summed)
+    else:
+        _check_sums(run, columns)
+
+
+def _check_tallies(run: Run, columns: Tallies, *, summed: bool) -> None:
+    if len(columns.tally) != len(columns.x) or len(columns.s) != (len(columns.x) if summed else 0):
+        _bad("tally", "have an entry per score")
+    rows, w, s = levels.parts_of(columns)
+    if rows.min() < 1 or int(rows.sum()) != run.n_rows:
+        _bad("tally", "count all rows")
+    if np.any(w < 1) or np.any(w > rows * run.weights.highest):
+        _bad("tally", "hold the weights of rows")
+    # doubles are near enough: what is far too large is what does harm
+    if np.any(np.abs(s) > w * (1 + 1e-9) * max(-run.targets.lowest, run.targets.highest)):
+        _bad("s" if summed else "tally", "hold the sums of rows")
+
+
+def _check_sums(run: Run, columns: Sums) -> None:
+    if len(columns.y) != len(columns.x) or len(columns.w) != len(columns.x):
+        _bad("y", "have an entry per score")
+    scale, single = run.scale, columns.w != 0
+    n_pools = len(single) - int(np.count_nonzero(single))
+    if len(columns.rows) != n_pools or columns.words.shape != (n_pools, scale.s_words + scale.w_words):
+        _bad("words", "hold the sums of scores that have no weight of their own")
+    _within("y", columns.y[single], run.targets)
+    _within("w", columns.w[single], run.weights)
+    limits = run.targets.lowest, run.targets.highest, run.weights.highest
+    bad = _levels.first_bad_pool(columns.rows, columns.words, scale, *limits)
+    if bad >= 0:
+        _bad("words", f"hold the sums of rows, as they do not at index {bad}")
+    if np.any(columns.rows > run.n_rows) or sum(columns.rows.tolist()) + len(single) - n_pools != run.n_rows:
+        _bad("rows", "count all rows")
+
+
+def _within(name: str, column: NDArray[np.float64], extent: Extent) -> None:
+    sizes = np.abs(column[column != 0])
+    inside = np.all((column >= extent.lowest) & (column <= extent.highest)) and np.all(sizes >= extent.least)
+    if not inside or (extent.integral and np.any(column != np.floor(column))):
+        _bad(name, "be within `extents`")
+    if name == "w" and len(sizes) < len(column):
+        _bad(name, "be > 0")
+
+
+def _bad(name: str, what: str) -> NoReturn:
+    raise ValueError(f"field `{name}` must {what}.")
