@@ -13,7 +13,7 @@ for every score in the outputs.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 from staircase_fast._blocks cimport Stack, empty_stack, finish, push
 from staircase_fast._exact cimport (
@@ -21,6 +21,7 @@ from staircase_fast._exact cimport (
     is_negative, multiply_words, unpacked,
 )
 from staircase_fast._rounded cimport shifted_word
+from staircase_fast._select cimport lesser
 
 ctypedef fused target:        # others are one of these without loss
     int64_t
@@ -34,6 +35,14 @@ ctypedef struct Tallies:
     const uint64_t *tally
     const int64_t *s          # or NULL
     Py_ssize_t n
+
+# Where a merge has got to in both, and in its output.
+ctypedef struct Lane:
+    Py_ssize_t i
+    Py_ssize_t i_end
+    Py_ssize_t j
+    Py_ssize_t j_end
+    Py_ssize_t k
 
 ctypedef struct Sums:
     const double *x
@@ -102,30 +111,65 @@ def join_tallies(
 
 
 cdef inline Py_ssize_t merge_tallies(Tallies a, Tallies b, double *x, uint64_t *tally, int64_t *s) noexcept nogil:
-    cdef Py_ssize_t i = 0, j = 0, k = 0
-    cdef double left, right
-    cdef uint64_t from_a, from_b
-    while i < a.n and j < b.n:
-        # no branches: which of two scores is the lesser cannot be foretold
-        left = a.x[i]
-        right = b.x[j]
-        from_a = left <= right
-        from_b = right <= left
-        x[k] = left if left < right else right
-        tally[k] = (a.tally[i] & (0 - from_a)) + (b.tally[j] & (0 - from_b))
+    """Two merges side by side, below a score and from there on: each step of one has to wait for its step before."""
+    cdef Py_ssize_t i = a.n // 2, j = first_from(b.x, b.n, a.x[i]), n
+    cdef Lane low = Lane(0, i, 0, j, 0), high = Lane(i, a.n, j, b.n, i + j)
+    cdef Py_ssize_t start = high.k
+    while low.i < low.i_end and low.j < low.j_end and high.i < high.i_end and high.j < high.j_end:
+        take(&low, a, b, x, tally, s)
+        take(&high, a, b, x, tally, s)
+    take_all(&low, a, b, x, tally, s)
+    take_all(&high, a, b, x, tally, s)
+    n = high.k - start
+    if low.k < start:
+        memmove(x + low.k, x + start, n * sizeof(double))
+        memmove(tally + low.k, tally + start, n * sizeof(uint64_t))
         if s != NULL:
-            s[k] = (a.s[i] & -<int64_t>from_a) + (b.s[j] & -<int64_t>from_b)
-        i += from_a
-        j += from_b
-        k += 1
-    if i == a.n:
-        a = b
-        i = j
-    memcpy(x + k, a.x + i, (a.n - i) * sizeof(double))
-    memcpy(tally + k, a.tally + i, (a.n - i) * sizeof(uint64_t))
+            memmove(s + low.k, s + start, n * sizeof(int64_t))
+    return low.k + n
+
+
+cdef inline Py_ssize_t first_from(const double *x, Py_ssize_t n, double score) noexcept nogil:
+    """The first index of a score that is not below another."""
+    cdef Py_ssize_t low = 0, middle
+    while low < n:
+        middle = (low + n) // 2
+        if x[middle] < score:
+            low = middle + 1
+        else:
+            n = middle
+    return low
+
+
+cdef inline void take(Lane *lane, Tallies a, Tallies b, double *x, uint64_t *tally, int64_t *s) noexcept nogil:
+    """The lesser of two scores, or both if they are equal; no branches: which it is cannot be foretold."""
+    cdef Py_ssize_t i = lane.i, j = lane.j, k = lane.k
+    cdef uint64_t from_a = a.x[i] <= b.x[j], from_b = b.x[j] <= a.x[i]
+    x[k] = lesser(a.x[i], b.x[j])
+    tally[k] = (a.tally[i] & (0 - from_a)) + (b.tally[j] & (0 - from_b))
     if s != NULL:
-        memcpy(s + k, a.s + i, (a.n - i) * sizeof(int64_t))
-    return k + a.n - i
+        s[k] = (a.s[i] & -<int64_t>from_a) + (b.s[j] & -<int64_t>from_b)
+    lane.i = i + <Py_ssize_t>from_a
+    lane.j = j + <Py_ssize_t>from_b
+    lane.k = k + 1
+
+
+cdef inline void take_all(Lane *lane, Tallies a, Tallies b, double *x, uint64_t *tally, int64_t *s) noexcept nogil:
+    while lane.i < lane.i_end and lane.j < lane.j_end:
+        take(lane, a, b, x, tally, s)
+    copy_rest(a, lane.i, lane.i_end - lane.i, x + lane.k, tally + lane.k, s + lane.k if s != NULL else NULL)
+    lane.k += lane.i_end - lane.i
+    copy_rest(b, lane.j, lane.j_end - lane.j, x + lane.k, tally + lane.k, s + lane.k if s != NULL else NULL)
+    lane.k += lane.j_end - lane.j
+
+
+cdef inline void copy_rest(
+    Tallies a, Py_ssize_t i, Py_ssize_t n, double *x, uint64_t *tally, int64_t *s
+) noexcept nogil:
+    memcpy(x, a.x + i, n * sizeof(double))
+    memcpy(tally, a.tally + i, n * sizeof(uint64_t))
+    if s != NULL:
+        memcpy(s, a.s + i, n * sizeof(int64_t))
 
 
 def fit_tallies(
