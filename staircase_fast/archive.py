@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _levels, levels, serialization
+from staircase_fast import _sums, levels, serialization
 from staircase_fast.exact import Extent
 from staircase_fast.levels import Kept, Run, Sums, Tallies
 from staircase_fast.losses import Loss
@@ -173,7 +173,7 @@ def _check_sums(run: Run, columns: Sums) -> None:
     _within("y", columns.y[single], run.targets)
     _within("w", columns.w[single], run.weights)
     limits = run.targets.lowest, run.targets.highest, run.weights.highest
-    bad = _levels.first_bad_pool(columns.rows, columns.words, scale, *limits)
+    bad = _sums.first_bad_pool(columns.rows, columns.words, scale, *limits)
     if bad >= 0:
         _bad("words", f"hold the sums of rows, as they do not at index {bad}")
     if np.any(columns.rows > run.n_rows) or sum(columns.rows.tolist()) + len(single) - n_pools != run.n_rows:

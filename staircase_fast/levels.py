@@ -1,4 +1,4 @@
-"""What is kept of rows that come bit by bit, and how two such runs of rows become one (`_levels.pyx`).
+"""What is kept of rows that come bit by bit, and how two such runs of rows become one (`_sums.pyx`).
 
 Where a step is a mean, only the sums of each score count.  Which words hold them depends on the rows of a run alone: its
 number of rows and the extents of its columns, so that a run never holds more than it needs.  Two runs are brought into
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _finish, _levels
+from staircase_fast import _finish, _sums, _tallies
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.exact import Extent, Scale, scale_of, union
 from staircase_fast.order import in_score_order
@@ -97,7 +97,7 @@ def run_of(rows: Rows, *, mean: bool) -> Run:
     extents = rows.targets_extent if are_doubles(rows) else _outside(rows.targets_extent), rows.weights_extent
     x, y, w = in_score_order(rows._replace(scores=x, targets=y))[:3]
     form = form_of(*extents, len(x))
-    columns = _tallies(x, y, w, summed=form.summed) if form.tallied else _sums(x, y, w, scale_of(*extents, len(x)))
+    columns = _tallied(x, y, w, summed=form.summed) if form.tallied else _summed(x, y, w, scale_of(*extents, len(x)))
     return Run(columns, len(x), *extents)
 
 
@@ -113,29 +113,29 @@ def _outside(extent: Extent) -> Extent:
     return extent._replace(lowest=min(math.floor(low), -_EXACT), highest=max(math.ceil(high), _EXACT))
 
 
-def _tallies(
+def _tallied(
     scores: NDArray[np.float64], targets: NDArray[Any], weights: NDArray[np.float64], *, summed: bool
 ) -> Tallies:
     found = _room(len(scores), summed=summed)
-    n = _levels.tally_rows(scores, targets, weights if summed else weights[:0], *found)
-    return _shortened(found, n)
+    n = _tallies.tally_rows(scores, targets, weights if summed else weights[:0], *found)
+    return Tallies(*_shortened(found, n))
 
 
 def _room(n: int, *, summed: bool) -> Tallies:
     return Tallies(np.empty(n), np.empty(n, dtype=np.uint64), np.empty(n if summed else 0, dtype=np.int64))
 
 
-def _shortened(room: Tallies, n: int) -> Tallies:
-    """The first n entries; the rest is given back."""
-    for column in room:
+def _shortened(columns: tuple[NDArray[Any], ...], n: int) -> tuple[NDArray[Any], ...]:
+    """The first n entries of our own columns; the rest is given back."""
+    for column in columns:
         if len(column) > n:
-            column.resize(n, refcheck=False)
-    return room
+            column.resize((n, *column.shape[1:]), refcheck=False)
+    return columns
 
 
-def _sums(scores: NDArray[np.float64], targets: NDArray[Any], weights: NDArray[np.float64], scale: Scale) -> Sums:
-    found = _room_for_sums(*_levels.count_pools(scores, targets), scale)
-    _levels.sum_rows(scores, targets, weights, scale, *found)
+def _summed(scores: NDArray[np.float64], targets: NDArray[Any], weights: NDArray[np.float64], scale: Scale) -> Sums:
+    found = _room_for_sums(*_sums.count_pools(scores, targets), scale)
+    _sums.sum_rows(scores, targets, weights, scale, *found)
     return found
 
 
@@ -153,12 +153,14 @@ def joined(a: Run, b: Run) -> Run:
     if form.tallied:
         ours, theirs = (_as_tallies(run.columns, summed=form.summed) for run in (a, b))
         room = _room(len(ours.x) + len(theirs.x), summed=form.summed)
-        return Run(_shortened(room, _levels.join_tallies(*ours, *theirs, *room)), n_rows, targets, weights)
+        n = _tallies.join_tallies(*ours, *theirs, *room)
+        return Run(Tallies(*_shortened(room, n)), n_rows, targets, weights)
     left, right = (_as_sums(run.columns) for run in (a, b))
     scale = scale_of(targets, weights, n_rows)
-    found = _room_for_sums(*_levels.count_joined_pools(left.x, left.w, right.x, right.w), scale)
-    _levels.join_sums(*left, a.scale, *right, b.scale, scale, *found)
-    return Run(found, n_rows, targets, weights)
+    most_pools = len(left.rows) + len(right.rows) + min(len(left.x), len(right.x))
+    found = _room_for_sums(len(left.x) + len(right.x), most_pools, scale)
+    n, n_pools = _sums.join_sums(*left, a.scale, *right, b.scale, scale, *found)
+    return Run(Sums(*_shortened(found[:3], n), *_shortened(found[3:], n_pools)), n_rows, targets, weights)
 
 
 def _both_kept(a: Kept, b: Kept) -> Kept:
@@ -220,9 +222,9 @@ def steps_of(run: Run, *, decreasing: bool, bounds: tuple[float, float]) -> Step
     # room for the worst case: what is never touched costs nothing
     starts, values, weights = np.empty(n + 1, dtype=np.intp), np.empty(n), np.empty(n)
     if isinstance(columns, Tallies):
-        n_steps = _levels.fit_tallies(*columns, scale, decreasing, *bounds, starts, values, weights)
+        n_steps = _tallies.fit_tallies(*columns, scale, decreasing, *bounds, starts, values, weights)
         counts = np.empty(n_steps, dtype=np.int64)
-        _levels.count_rows(columns.tally, starts[: n_steps + 1], counts)
+        _tallies.count_rows(columns.tally, starts[: n_steps + 1], counts)
     else:
         assert isinstance(columns, Sums)
         pools = np.flatnonzero(columns.w == 0)

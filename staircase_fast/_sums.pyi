@@ -9,33 +9,6 @@ _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
 _Words = NDArray[np.uint64]
 
-def tally_rows(
-    scores: _Floats, targets: NDArray[Any], weights: _Floats, x: _Floats, tally: _Words, s: _Integers
-) -> int: ...
-def join_tallies(
-    x_a: _Floats,
-    tally_a: _Words,
-    s_a: _Integers,
-    x_b: _Floats,
-    tally_b: _Words,
-    s_b: _Integers,
-    x: _Floats,
-    tally: _Words,
-    s: _Integers,
-) -> int: ...
-def fit_tallies(
-    x: _Floats,
-    tally: _Words,
-    s: _Integers,
-    scale: Scale,
-    decreasing: bool,
-    lo: float,
-    hi: float,
-    starts: NDArray[np.intp],
-    values: _Floats,
-    weights: _Floats,
-) -> int: ...
-def count_rows(tally: _Words, starts: NDArray[np.intp], counts: _Integers) -> None: ...
 def count_pools(scores: _Floats, targets: NDArray[Any]) -> tuple[int, int]: ...
 def sum_rows(
     scores: _Floats,
@@ -48,7 +21,6 @@ def sum_rows(
     rows: _Integers,
     words: _Words,
 ) -> None: ...
-def count_joined_pools(x_a: _Floats, w_a: _Floats, x_b: _Floats, w_b: _Floats) -> tuple[int, int]: ...
 def join_sums(
     x_a: _Floats,
     y_a: _Floats,
@@ -68,7 +40,7 @@ def join_sums(
     w: _Floats,
     rows: _Integers,
     words: _Words,
-) -> None: ...
+) -> tuple[int, int]: ...
 def first_bad_pool(
     rows: _Integers, words: _Words, scale: Scale, lowest: float, highest: float, heaviest: float
 ) -> int: ...
