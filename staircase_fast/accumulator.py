@@ -22,7 +22,7 @@ from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
 
 _FEWEST_WAITING = 64  # that there is room for
-_MOST_WAITING = 1 << 17
+_MOST_WAITING = 1 << 18
 _GROWTH = 4
 _UNKNOWN = Order(-1, 0, tied=True)
 _NO_WEIGHTS = np.empty(0)
