@@ -133,7 +133,8 @@ def join_sums(
     with nogil:
         split(a.x, a.n, b.x, b.n, lanes)
         pools[0] = Pools(0, 0, 0)
-        pools[1] = Pools(pools_before(&a, rows_a.shape[0], lanes[1].i), pools_before(&b, rows_b.shape[0], lanes[1].j), 0)
+        pools[1].i = pools_before(&a, rows_a.shape[0], lanes[1].i)
+        pools[1].j = pools_before(&b, rows_b.shape[0], lanes[1].j)
         first_pool = pools[1].k = pools[1].i + pools[1].j + min(lanes[1].i, lanes[1].j)
         start = lanes[1].k
         while runs(&lanes[0]) and runs(&lanes[1]):

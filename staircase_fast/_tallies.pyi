@@ -1,13 +1,13 @@
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.exact import Scale
 
-_Floats = NDArray[np.float64]
-_Integers = NDArray[np.int64]
-_Words = NDArray[np.uint64]
+_Floats: TypeAlias = NDArray[np.float64]
+_Integers: TypeAlias = NDArray[np.int64]
+_Words: TypeAlias = NDArray[np.uint64]
 
 def tally_rows(
     scores: _Floats, targets: NDArray[Any], weights: _Floats, x: _Floats, tally: _Words, s: _Integers

@@ -182,5 +182,3 @@ def count_rows(
             for i in range(starts[step], starts[step + 1]):
                 rows += <uint32_t>tally[i]
             counts[step] = rows
-
-

@@ -669,9 +669,8 @@ def total_rows(so_far: int, more: int) -> int:
 def loss_of_every_row(loss: Loss) -> None:
     """Refuse parameters of single samples, where it is not known which samples will come."""
     if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
-        raise ValueError(
-            f"`{loss.parameter}` of the loss must be a number, the same for all rows; got {len(loss.parameters)} of them."
-        )
+        n = len(loss.parameters)
+        raise ValueError(f"`{loss.parameter}` of the loss must be a number, the same for all rows; got {n} of them.")
     for place, arg in enumerate(getattr(loss, "args", ())):
         if np.ndim(arg):
             raise ValueError(

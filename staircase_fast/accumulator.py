@@ -245,9 +245,20 @@ class Accumulator:
             self._state = _State()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that was seen to a file, in numpy's format .npz; an existing file is replaced at once or not at all.
+        """Write all that was seen to a file; an existing file is replaced at once or not at all.
 
-        Not for losses that are made of functions.
+        The format is numpy's .npz.  Not for losses that are made of functions.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import staircase_fast as sf
+        >>> seen = sf.Accumulator()
+        >>> seen.add([1, 2], [0, 1])
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     seen.save(os.path.join(directory, "seen.npz"))
+        ...     sf.Accumulator.load(os.path.join(directory, "seen.npz"))
+        <Accumulator: 2 rows, squared_error, increasing>
         """
         _validation.saveable(self._loss)
         state = self._whole()
@@ -299,11 +310,11 @@ class Accumulator:
 
     def _sorted(self, state: _State) -> _State:
         """The state after rows that wait have become a run."""
-        columns, n, weighted, *extents = state.waiting
+        columns, n, weighted, targets, weights = state.waiting
         if n == 0:
             return state
         x, y, w = columns[:, :n]
-        rows = _validation.Rows(x, y, w if weighted else _NO_WEIGHTS, *extents, _UNKNOWN)
+        rows = _validation.Rows(x, y, w if weighted else _NO_WEIGHTS, targets, weights, _UNKNOWN)
         return _pushed(state._replace(waiting=_Waiting(columns)), levels.run_of(rows, mean=self._loss.is_mean))
 
 

@@ -1,11 +1,11 @@
-"""What is kept of rows that come bit by bit, and how two such runs of rows become one (`_sums.pyx`).
+"""What is kept of rows that come bit by bit, and how two such runs of rows become one.
 
-Where a step is a mean, only the sums of each score count.  Which words hold them depends on the rows of a run alone: its
-number of rows and the extents of its columns, so that a run never holds more than it needs.  Two runs are brought into
-the form that both need together, and joined.  Sums are exact in every form: the order of joins does not matter.
+Where a step is a mean, only the sums of each score count.  What holds them depends on the rows of a run alone, on their
+number and the extents of their columns, so that a run never takes more than it needs.  Two runs are brought into the
+form that both need together, and joined.  Sums are exact in every form: the order of joins does not matter.
 
-    Tallies     16 bytes per score: integer targets without weights; 24 bytes: with integer weights
-    Sums        24 bytes per score that was seen once; what was seen more often has its exact sums beside
+    Tallies     16 bytes per score: integer targets without weights; 24 bytes: with integer weights (`_tallies.pyx`)
+    Sums        24 bytes per score that was seen once; what was seen more often has exact sums beside (`_sums.pyx`)
     Kept        the rows as they came, 16 or 24 bytes each: for losses that are not least at the mean
 """
 
