@@ -64,11 +64,11 @@ class Accumulator:
     Notes
     -----
     Memory, for losses whose steps are means: 16 bytes per distinct score where targets are integers (labels, counts)
-    without weights, 24 bytes with integer weights; of other numbers 24 bytes per score that was seen once, and 32 bytes
-    or more beside for one that was seen more often, as wide as exact sums must be.  Scores that come again and again
-    may be held more than once until runs of rows are joined: together, a third more at most.  Some megabytes hold rows
-    that wait to be sorted.  While it joins runs, an accumulator takes twice as much.  Under other losses the rows
-    themselves are kept, 24 bytes each, or 16 without weights.
+    without weights, 24 bytes with integer weights.  Of other numbers 24 bytes per score that was seen once, and for one
+    that was seen more often its exact sums beside: as a rule 32 bytes, more where numbers differ by many decades.
+    Scores that come again and again may be held more than once until runs of rows are joined: together, a third more at
+    most.  Six megabytes at most hold rows that wait to be sorted.  While it joins runs or is fitted, an accumulator
+    takes twice as much.  Under other losses the rows themselves are kept, 24 bytes each, or 16 without weights.
 
     Thread-safety: threads may add to, merge and read one accumulator at the same time.
 
@@ -280,10 +280,10 @@ class Accumulator:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Accumulator._of, (self._loss, self._increasing, self._settled())
+        return type(self)._of, (self._loss, self._increasing, self._settled())
 
     def __copy__(self) -> Accumulator:
-        return Accumulator._of(self._loss, self._increasing, self._settled())
+        return self._of(self._loss, self._increasing, self._settled())
 
     def __deepcopy__(self, memo: dict[int, object]) -> Accumulator:
         return self.__copy__()  # runs are never changed
