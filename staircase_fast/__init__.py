@@ -7,6 +7,7 @@ array([0. , 0.5, 1. ])
 """
 
 from staircase_fast import losses
+from staircase_fast.accumulator import Accumulator
 from staircase_fast.anytime import Anytime
 from staircase_fast.certificate import Certificate, certify
 from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
@@ -16,6 +17,7 @@ from staircase_fast.settings import get_num_threads, set_num_threads
 from staircase_fast.staircase import Staircase
 
 __all__ = [
+    "Accumulator",
     "Anytime",
     "Certificate",
     "IsotonicResult",

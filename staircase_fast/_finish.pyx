@@ -206,9 +206,11 @@ cdef inline void push_items(
                 push(stack, y, weights, start, i, <int64_t>exact[0], <int64_t>exact[1], True)
             else:
                 memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
+                # far from 1 the stack asks exact sums alone, and a double need not hold the rounded ones
                 push(
                     stack, y, weights, start, i,
-                    rounded_sum(stack.scale, exact), rounded_weight(stack.scale, exact), True
+                    rounded_sum(stack.scale, exact) if stack.scale.tame else 0.0,
+                    rounded_weight(stack.scale, exact), True
                 )
             continue
         while i < n and run[i] < 0:

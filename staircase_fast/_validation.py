@@ -722,6 +722,60 @@ def finite_total(name: str, w: Column, before: float) -> None:
     _finite_total(name, np.append(w, before))
 
 
-def not_text(loss: Loss) -> NoReturn:
-    """Refuse to save functions."""
-    raise TypeError(f"an online fit must be of a loss without functions to be saved as text; got {loss!r}.")
+def saveable(loss: Loss) -> None:
+    """Refuse to write a loss that is made of functions."""
+    if loss.name in ("custom", "update_rule"):
+        raise TypeError(f"`loss` must not be made of functions, which are not saved; got {loss!r}: use pickle.")
+
+
+# Rows that come batch by batch.
+
+
+def batch(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows | None:
+    """Rows of weight > 0, judged as `fit` judges them; None if there are none, which is no error here."""
+    x, y, w = arriving_columns(scores, targets, sample_weight)
+    if len(x) == 0:
+        return None
+    absent = len(w) > 0 and not np.any(w)
+    found = rows(x, y, w if not absent else _NO_WEIGHTS, loss, n_threads=1)
+    if absent:
+        return None
+    if len(found.scores) < len(x):  # what is absent shall not count in what is kept for long
+        found = found._replace(targets_extent=extent_of(found.targets, 1), weights_extent=extent_of(found.weights, 1))
+    return found
+
+
+def total_weight(so_far: float, more: float) -> float:
+    """The weight of all rows that were added, which must be a number."""
+    if so_far + more == math.inf:
+        raise ValueError(f"`sample_weight` must have a finite sum over all rows; got {so_far}, and {more} more.")
+    return so_far + more
+
+
+def total_rows(so_far: int, more: int) -> int:
+    """The number of all rows that were added, which must be one that int64 holds."""
+    if so_far + more >= 2**62:
+        raise ValueError(f"an Accumulator must have fewer than 2**62 rows; got {so_far}, and {more} more.")
+    return so_far + more
+
+
+def loss_of_every_row(loss: Loss) -> None:
+    """Refuse parameters of single samples, where it is not known which samples will come."""
+    if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
+        n = len(loss.parameters)
+        raise ValueError(f"`{loss.parameter}` of the loss must be a number, the same for all rows; got {n} of them.")
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg):
+            raise ValueError(
+                f"`args` of the loss must be numbers, the same for all rows; entry {place} has {len(arg)} of them."
+            )
+
+
+def same_kind(given: object, kind: type, mine: tuple[Loss, bool]) -> None:
+    """Refuse to take in what is no accumulator, or one of another loss or direction."""
+    if not isinstance(given, kind):
+        raise TypeError(f"`other` must be an {kind.__name__}; got {given!r}.")
+    theirs = given.loss, given.increasing  # type: ignore[attr-defined]
+    for name, own, other in zip(("loss", "increasing"), mine, theirs, strict=True):
+        if own != other:
+            raise ValueError(f"`other` must have the same {name}, {own!r}; got {other!r}.")

@@ -38,6 +38,7 @@ class Scale(NamedTuple):
 
 LABELS = Extent(-1, 0.0, 1.0, 1.0, True)
 UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
+NOTHING = Extent(-1, np.inf, -np.inf, np.inf, True)
 
 
 class Order(NamedTuple):

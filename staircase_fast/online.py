@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from staircase_fast import _validation, arrivals, serialization, snapshot
+from staircase_fast import _validation, arrivals, files, snapshot
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
@@ -245,12 +245,12 @@ class Online:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file; an existing file is replaced at once or not at all."""
-        serialization.write_text(path, self.to_json())
+        files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Online:
         """Read a file that `save` wrote."""
-        return cls.from_json(serialization.read_text(path, "an online fit"))
+        return cls.from_json(files.read_text(path, "an online fit"))
 
     def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:
         with self._lock:

@@ -1,34 +1,26 @@
-"""Staircases as JSON text and files: versioned, exact to the last bit, and checked on the way in.
+"""Staircases as JSON text: versioned, exact to the last bit, and checked on the way in.
 
     {"format": "staircase_fast", "version": 1, "loss": {"name": "squared_error"}, "increasing": true,
      "left": [..], "right": [..], "values": [..], "weights": [..], "counts": [..]}
 
-A loss has its parameters beside its name; where values are not exact, there are also "lower" and "upper".  What is
-infinite is the string "inf" or "-inf", for JSON has no word for it.
+Where values are not exact, there are also "lower" and "upper".
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import math
-import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule, forgotten
+from staircase_fast import documents
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
 FORMAT = "staircase_fast"
 VERSION = 1
-MAX_BYTES = 1 << 31  # twenty million steps; what is larger is not one of ours
 
-_INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _ARRAYS = ("left", "right", "values", "weights", "counts")
-_FIELDS = ("format", "version", "loss", "increasing", *_ARRAYS)
 _MORE_ARRAYS = ("lower", "upper")
-_FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_rule": UpdateRule}
 
 
 def to_json(stairs: Staircase) -> str:
@@ -36,164 +28,19 @@ def to_json(stairs: Staircase) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "loss": plain_loss(stairs.loss),
+        "loss": documents.plain_loss(stairs.loss),
         "increasing": stairs.increasing,
     }
     for name in (*_ARRAYS, *_MORE_ARRAYS):
         column = getattr(stairs, name)
         if name not in _MORE_ARRAYS or column is not stairs.values:
-            numbers = column.tolist()
-            document[name] = plain_numbers(numbers)
+            document[name] = documents.plain_numbers(column.tolist())
     return json.dumps(document, allow_nan=False)
 
 
 def fields_of(text: str) -> dict[str, Any]:
     """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
-    document = document_of(text, "a staircase", FORMAT, _FIELDS, _MORE_ARRAYS)
-    fields = {name: numbers_of(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
-    return {**fields, "loss": loss_from(document["loss"]), "increasing": document["increasing"]}
-
-
-def document_of(
-    text: str, what: str, format_: str, fields: tuple[str, ...], more: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """A JSON object with these fields, and perhaps some more, of our format and version."""
-
-    def no_constant(name: str) -> NoReturn:
-        raise ValueError(f"{what} must not have {name} among its numbers.")
-
-    if not isinstance(text, str):
-        raise TypeError(f"{what} must be JSON text of type str; got {type(text).__name__}.")
-    if len(text) > MAX_BYTES:
-        raise ValueError(f"{what} must be at most {MAX_BYTES} characters of JSON; got {len(text)}.")
-    try:
-        document = json.loads(text, object_pairs_hook=_object, parse_constant=no_constant)
-    except RecursionError:
-        raise ValueError(f"{what} must be a flat JSON object; this text is nested too deep.") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{what} must be JSON text; {error}.") from None
-    if not isinstance(document, dict):
-        raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
-    for name in fields:
-        if name not in document:
-            raise ValueError(f"field `{name}` is missing.")
-    for name in document:
-        if name not in (*fields, *more):
-            raise ValueError(f"field `{name}` is not known; {what} has {', '.join((*fields, *more))}.")
-    _expect("format", document["format"], format_)
-    _expect("version", document["version"], VERSION)
-    if not isinstance(document["increasing"], bool):
-        raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
-    return document
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole: through a temporary file beside it, which then takes its name."""
-    target = os.path.realpath(path)
-    import tempfile  # here, because it is slow to import
-
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, _mode_for(target))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def read_text(path: str | os.PathLike[str], what: str = "a staircase") -> str:
-    """Read a file of a size that can be ours."""
-    with open(path, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
-    return content.decode("utf-8")  # its error is a ValueError that names the byte
-
-
-def _mode_for(target: str) -> int:
-    """The permissions a plain open() would give or keep."""
-    if os.path.exists(target):
-        return os.stat(target).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"field `{name}` stands there twice.")
-        found[name] = value
-    return found
-
-
-def _expect(name: str, given: object, wanted: object) -> None:
-    if type(given) is not type(wanted) or given != wanted:
-        raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
-
-
-def plain_numbers(numbers: list[Any]) -> list[Any]:
-    """Numbers as JSON has them."""
-    return [number if math.isfinite(number) else str(number) for number in numbers]
-
-
-def plain_loss(loss: Loss) -> dict[str, Any]:
-    """The name and the parameters of a loss as JSON has them; functions are not saved."""
-    if loss.name in _FUNCTIONS:
-        return {"name": loss.name}
-    return {"name": loss.name} | {
-        name: value.tolist() if hasattr(value, "tolist") else value for name, value in loss.arguments().items()
-    }
-
-
-def loss_from(given: object) -> Loss:
-    """The loss that was saved."""
-    if not isinstance(given, dict) or "name" not in given:
-        raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
-    if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
-        return _FUNCTIONS[given["name"]](forgotten)
-    kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
-    if kind is None:
-        raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {given['name']!r}.")
-    arguments = {name: value for name, value in given.items() if name != "name"}
-    try:
-        return kind(**arguments)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"field `loss` must have the parameters of {given['name']!r}; {error}") from None
-
-
-def numbers_of(name: str, given: object) -> list[Any]:
-    """The numbers of a field: "counts" are integers, "weights" finite, others may be infinite."""
-    if not isinstance(given, list):
-        raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
-    number = {"counts": _integer, "weights": _real}.get(name, _extended)
-    numbers = []
-    for index, entry in enumerate(given):
-        try:
-            numbers.append(number(entry))
-        except (TypeError, OverflowError):
-            shown = f"an integer of {entry.bit_length()} bits" if isinstance(entry, int) else repr(entry)
-            raise ValueError(f"field `{name}` must hold numbers; got {shown} at index {index}.") from None
-    return numbers
-
-
-def _integer(entry: object) -> int:
-    if type(entry) is not int:
-        raise TypeError
-    if entry.bit_length() > 63:
-        raise OverflowError
-    return entry
-
-
-def _real(entry: object) -> float:
-    if type(entry) not in (int, float):
-        raise TypeError
-    return float(entry)  # type: ignore[arg-type]
-
-
-def _extended(entry: object) -> float:
-    return _INFINITE[entry] if isinstance(entry, str) and entry in _INFINITE else _real(entry)
+    document = documents.document_of(text, "a staircase", (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
+    names = (name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document)
+    fields = {name: documents.numbers_of(name, document[name]) for name in names}
+    return {**fields, "loss": documents.loss_from(document["loss"]), "increasing": document["increasing"]}

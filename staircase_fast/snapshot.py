@@ -20,12 +20,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from staircase_fast import _validation, arrivals
+from staircase_fast.documents import document_of, loss_from, numbers_of, plain_loss, plain_numbers
 from staircase_fast.exact import Extent
 from staircase_fast.losses import Loss
-from staircase_fast.serialization import VERSION, document_of, loss_from, numbers_of, plain_loss, plain_numbers
 
 FORMAT = "staircase_fast online"
-_FIELDS = ("format", "version", "loss", "increasing", "left", "right", "counts")
+VERSION = 1
+_FIELDS = ("increasing", "left", "right", "counts")
 _MEAN_FIELDS = ("sums", "weights", "units", "targets", "sample_weight")
 _LINEX_FIELDS = ("values", "weights")
 _WHAT = "an online fit"
@@ -33,12 +34,11 @@ _WHAT = "an online fit"
 
 def to_json(loss: Loss, increasing: bool, keeper: arrivals.Keeper) -> str:
     """What a keeper knows, as JSON text."""
+    _validation.saveable(loss)
     if isinstance(keeper, arrivals.MeanBlocks):
         fields = _of_means(keeper)
     elif isinstance(keeper, arrivals.LinexBlocks):
         fields = _of_linex(keeper)
-    else:
-        _validation.not_text(loss)
     head = {"format": FORMAT, "version": VERSION, "loss": plain_loss(loss), "increasing": increasing}
     return json.dumps(head | fields, allow_nan=False)
 
@@ -84,13 +84,12 @@ def _of_linex(keeper: arrivals.LinexBlocks) -> dict[str, Any]:
 
 def parts_of(text: str) -> tuple[Loss, bool, arrivals.Keeper]:
     """The loss, the direction and the keeper that `text` holds."""
-    document = document_of(text, _WHAT, FORMAT, _FIELDS, (*_MEAN_FIELDS, "values"))
+    document = document_of(text, _WHAT, (FORMAT, VERSION), _FIELDS, (*_MEAN_FIELDS, "values"))
     loss, increasing = loss_from(document["loss"]), document["increasing"]
+    _validation.saveable(loss)
     keeper = arrivals.keeper_for(loss, decreasing=not increasing)
     ends = {name: numbers_of(name, document[name]) for name in ("left", "right", "counts")}
     _judge_ends(ends)
-    if isinstance(keeper, arrivals.RuleBlocks):
-        _validation.not_text(loss)
     wanted: tuple[str, ...] = _MEAN_FIELDS if isinstance(keeper, arrivals.MeanBlocks) else _LINEX_FIELDS
     if not ends["left"] and isinstance(keeper, arrivals.MeanBlocks):
         wanted = ()

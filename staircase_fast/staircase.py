@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _lookup, _validation, cells, serialization, settings, threads
+from staircase_fast import _lookup, _validation, cells, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
 
 _FEW_QUERIES = 2000
@@ -235,12 +235,12 @@ class Staircase:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the staircase to a file, as JSON; an existing file is replaced at once or not at all."""
-        serialization.write_text(path, self.to_json())
+        files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Staircase:
         """Read a file that `save` wrote."""
-        return cls.from_json(serialization.read_text(path))
+        return cls.from_json(files.read_text(path))
 
     def __len__(self) -> int:
         return self.n_steps

@@ -142,7 +142,7 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
 
 
 def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("staircase_fast.serialization.MAX_BYTES", 100)
+    monkeypatch.setattr("staircase_fast.files.MAX_BYTES", 100)
     path = tmp_path / "stairs.json"
     example().save(path)
     with pytest.raises(ValueError, match="100"):

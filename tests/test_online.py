@@ -547,7 +547,7 @@ def test_exact_sums_of_any_width_are_saved(targets):
 
 
 def test_a_rule_cannot_be_saved():
-    with pytest.raises(TypeError, match="an online fit must be of a loss without functions to be saved as text"):
+    with pytest.raises(TypeError, match="`loss` must not be made of functions, which are not saved"):
         sf.Online(L.UpdateRule(mean)).to_json()
     text = sf.Online().to_json().replace("squared_error", "update_rule")
     with pytest.raises(TypeError, match="without functions"):

@@ -1,0 +1,52 @@
+"""Files that are written whole or not at all, and read if their size can be ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file whole."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a file whole: through a temporary file beside it, which then takes its name."""
+    target = os.path.realpath(path)
+    import tempfile  # here, because it is slow to import
+
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
+    try:
+        with open(handle, "w+b") as file:
+            yield file
+        os.chmod(temporary, _mode_for(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read_text(path: str | os.PathLike[str], what: str = "a staircase") -> str:
+    """Read a file of a size that can be ours."""
+    with open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
+    return content.decode("utf-8")  # its error is a ValueError that names the byte
+
+
+def _mode_for(target: str) -> int:
+    """The permissions a plain open() would give or keep."""
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
