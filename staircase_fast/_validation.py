@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from staircase_fast import _together
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Column = NDArray[Any]
 Columns = tuple[Column, Column, Column]  # scores, targets, weights
 _NO_WEIGHTS = np.empty(0)
+_NO_BORDERS = np.empty(0, dtype=np.int64)
 _GLANCE = 1024
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
@@ -83,12 +85,17 @@ def labels_at_a_glance(x: Column, y: Column, w: Column, loss: Loss) -> Rows | No
 
     Whoever scans them all must make sure.
     """
-    low, high = loss.target_range
-    first = y[:_GLANCE]
-    if len(w) or low > 0 or high < 1 or not np.all(first * first == first):
+    if not look_like_labels(y, w, loss):
         return None
     order = order_of(x[:_GLANCE], 1)
     return Rows(x, y, w, LABELS, UNIT_WEIGHTS, order) if order.sign == 0 and order.first_nan < 0 else None
+
+
+def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
+    """Whether the first targets are labels that the loss allows, and there are no weights."""
+    low, high = loss.target_range
+    first = y[:_GLANCE]
+    return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
 
 
 def target_column(name: str, values: ArrayLike) -> Column:
@@ -117,15 +124,19 @@ def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Col
 
 def judge_weights(name: str, w: Column, extent: Extent) -> NDArray[np.bool_] | None:
     """Refuse bad weights; return which rows are present (None: all of them)."""
-    if extent.first_bad >= 0:
-        _refuse(name, "be finite", w, ~np.isfinite(w))
-    if extent.lowest < 0:
-        _refuse(name, "be >= 0", w, w < 0)
+    _judge_each_weight(name, w, extent)
     if extent.highest == 0:
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
     return w > 0 if extent.lowest == 0 else None
+
+
+def _judge_each_weight(name: str, w: Column, extent: Extent) -> None:
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", w, ~np.isfinite(w))
+    if extent.lowest < 0:
+        _refuse(name, "be >= 0", w, w < 0)
 
 
 def judge_targets(name: str, y: Column, extent: Extent, loss: Loss) -> None:
@@ -485,8 +496,10 @@ class Steps(NamedTuple):
     upper: NDArray[np.float64] | None = None
 
 
-def steps(columns: tuple[Any, ...], *, rising: bool, loss: Loss) -> Steps:
-    """Judge the parts of a staircase, as a constructor or a file gives them."""
+def steps(
+    columns: tuple[Any, ...], *, rising: bool | NDArray[np.bool_], loss: Loss, borders: Column = _NO_BORDERS
+) -> Steps:
+    """Judge the parts of a staircase, as a constructor or a file gives them; another one begins at each border."""
     given = dict(zip(Steps._fields, columns, strict=True))
     ends = {name: score_column(name, given.pop(name)).astype(np.float64) for name in ("left", "right")}
     integers = _column("counts", given.pop("counts"))
@@ -513,9 +526,16 @@ def steps(columns: tuple[Any, ...], *, rising: bool, loss: Loss) -> Steps:
     _refuse("weights", "be > 0", found.weights, found.weights <= 0)
     _refuse("counts", "be >= 1", found.counts, found.counts < 1)
     _refuse("right", "be >= `left`", found.right, found.right < found.left)
-    _refuse("left", "be above the `right` of the step before", found.left[1:], found.left[1:] <= found.right[:-1], 1)
-    climb = found.values[1:] > found.values[:-1] if rising else found.values[1:] < found.values[:-1]
-    _refuse("values", f"strictly {'increase' if rising else 'decrease'}", found.values[1:], ~climb, 1)
+    inner = np.ones(len(found.left) - 1, dtype=np.bool_)
+    inner[borders[borders < len(found.left)] - 1] = False
+    overlap = inner & (found.left[1:] <= found.right[:-1])
+    _refuse("left", "be above the `right` of the step before", found.left[1:], overlap, 1)
+    up = np.broadcast_to(rising, found.left.shape)[1:] if np.size(rising) in (1, len(found.left)) else inner
+    for way, wrong in (
+        ("increase", inner & up & ~(found.values[1:] > found.values[:-1])),
+        ("decrease", inner & ~up & ~(found.values[1:] < found.values[:-1])),
+    ):
+        _refuse("values", f"strictly {way}", found.values[1:], wrong, 1)
     if found.lower is not None:
         _refuse("lower", "be <= `values`", found.lower, found.lower > found.values)
     if found.upper is not None:
@@ -631,3 +651,322 @@ def _from_objects(name: str, array: Column) -> Column:
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
     return numbers.reshape(array.shape)
+
+
+# Groups: what `fit_groups` and a StaircaseMap are given.
+
+Key = bool | int | str
+_KINDS: tuple[tuple[type, Any], ...] = ((bool, (bool, np.bool_)), (int, (int, np.integer)), (str, (str, bytes)))
+_MODERATE = 1 << 16  # numbers that are not in use do little harm
+_PLAIN_KINDS = ({bool}, {int}, {str})
+_NO_RANKS = np.empty(0, dtype=np.int32)
+
+
+class GroupColumn(NamedTuple):
+    """Which group each row is in: keys in ascending order, and for each row a number that leads to one of them."""
+
+    numbers: Column  # uint8, int32 or int64; at least one
+    low: int  # the least number
+    size: int  # how many numbers there are from that on; not all need be in use
+    runs: int  # of one group side by side
+    keys: list[Any] | None  # None: numbers are the keys
+    ranks: NDArray[np.int32]  # the place in `keys` of each number from the least on; none where numbers are keys
+
+    def key(self, place: int) -> Key:
+        """The key at a place."""
+        return self.low + place if self.keys is None else self.keys[place]
+
+    def key_of(self, number: int) -> Key:
+        """The key of a number."""
+        return self.key(number - self.low if self.keys is None else int(self.ranks[number]))
+
+
+def group_column(given: Any, n: int) -> GroupColumn:
+    """The groups of n rows."""
+    library = type(given).__module__.partition(".")[0]
+    read = {"pandas": _pandas_groups, "polars": _polars_groups, "pyarrow": _arrow_groups}.get(library)
+    if read is None:
+        given = given if type(given) is np.ndarray else _from_anything("groups", given)
+    shape = given.shape if hasattr(given, "shape") else (len(given),)
+    if len(shape) != 1:
+        raise ValueError(f"`groups` must be one-dimensional; got shape {shape}.")
+    if shape[0] != n:
+        raise ValueError(f"`scores` and `groups` must have one entry per row; got {n} and {shape[0]} entries.")
+    return _plain_groups(given) if read is None else read(given)
+
+
+def _missing_group(missing: NDArray[np.bool_]) -> NoReturn:
+    _bad_key(None, int(np.argmax(missing)))
+
+
+def _plain_groups(array: Column) -> GroupColumn:
+    if array.dtype.kind in "iub":
+        return _integer_groups(array)
+    if array.dtype.kind not in "OUST":
+        _bad_key(array[0].item() if array.dtype.kind == "f" else array[0], 0)
+    items = array.tolist()
+    if set(map(type, items)) not in _PLAIN_KINDS:
+        items = [_key(item, row) for row, item in enumerate(items)]
+    distinct = list(dict.fromkeys(items))
+    number = {key: place for place, key in enumerate(distinct)}
+    return _coded_groups(np.fromiter(map(number.__getitem__, items), dtype=np.int64, count=len(items)), distinct)
+
+
+def _key(given: Any, row: int) -> Key:
+    """A key as Python has it."""
+    for kind, known in _KINDS:
+        if isinstance(given, known):
+            return given.decode() if isinstance(given, bytes) else kind(given)
+    _bad_key(given, row)
+
+
+def _bad_key(given: Any, row: int) -> NoReturn:
+    if given is None or given != given or type(given).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124  (NaN)
+        raise ValueError(f"`groups` must not have missing entries; got {given!r} at index {row}.")
+    raise TypeError(f"`groups` must be integers, strings or bools; got {given!r} at index {row}.")
+
+
+def _integer_groups(array: Column) -> GroupColumn:
+    """Groups by integers: these are numbers themselves, unless they are far apart."""
+    keys: list[Any] | None = [False, True] if array.dtype.kind == "b" else None
+    if keys is not None:
+        array = array.view(np.uint8)
+    elif array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.max() > np.iinfo(np.int64).max:
+        return _distant_groups(array)
+    numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
+    low, high, runs = _together.look(numbers)
+    if keys is not None:
+        return GroupColumn(numbers, 0, 2, runs, keys, np.arange(2, dtype=np.int32))
+    if high - low >= len(numbers) + _MODERATE:
+        return _distant_groups(numbers)
+    return GroupColumn(numbers, int(low), int(high - low) + 1, runs, None, _NO_RANKS)
+
+
+def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
+    """What kernels read that holds integers of a type."""
+    if given == np.uint8:
+        return np.uint8
+    return np.int32 if given.itemsize < 4 or (given.itemsize == 4 and given.kind == "i") else np.int64
+
+
+def _distant_groups(array: Column) -> GroupColumn:
+    keys, numbers = np.unique(array, return_inverse=True)
+    runs = _together.look(numbers)[2]
+    return GroupColumn(numbers, 0, len(keys), runs, keys.tolist(), np.arange(len(keys), dtype=np.int32))
+
+
+def _coded_groups(codes: Column, values: list[Any]) -> GroupColumn:
+    """Groups by places in a list of keys; those below 0 are missing."""
+    numbers = np.require(codes, _number_type(codes.dtype), ["C", "A"])
+    low, high, runs = _together.look(numbers)
+    if low < 0:
+        _missing_group(numbers < 0)
+    used = np.flatnonzero(np.bincount(numbers, minlength=high + 1))
+    found: list[Key] = []
+    for place in used.tolist():
+        value = values[place]
+        if type(value) not in (str, int, bool) or type(value) is not type(values[used[0]]):
+            row = int(np.argmax(numbers == place))
+            value = _key(value, row)
+            if found and type(value) is not type(found[0]):
+                raise TypeError(
+                    f"`groups` must be all integers, all strings or all bools; got {found[0]!r} and, at index {row}, "
+                    f"{value!r}."
+                )
+        found.append(value)
+    keys = sorted(set(found))  # type: ignore[type-var]
+    places = {key: place for place, key in enumerate(keys)}
+    ranks = np.zeros(high + 1, dtype=np.int32)
+    ranks[used] = [places[key] for key in found]
+    return GroupColumn(numbers, 0, len(keys), runs, keys, ranks)
+
+
+def _pandas_groups(given: Any) -> GroupColumn:
+    if str(given.dtype) == "category":
+        parts = getattr(given, "cat", given)
+        return _coded_groups(np.asarray(parts.codes), list(parts.categories))
+    if isinstance(given.dtype, np.dtype):
+        return _plain_groups(given.to_numpy())
+    codes, values = given.factorize()
+    return _coded_groups(codes, list(values))
+
+
+def _polars_groups(given: Any) -> GroupColumn:
+    if given.null_count():
+        _missing_group(given.is_null().to_numpy())
+    kind = str(given.dtype)
+    if kind.startswith(("String", "Categorical", "Enum")):
+        import polars  # whoever has one of its columns has it
+
+        coded = given.cast(polars.Categorical) if kind == "String" else given
+        return _coded_groups(coded.to_physical().to_numpy(), coded.cat.get_categories().to_list())
+    return _plain_groups(given.to_numpy())
+
+
+def _arrow_groups(given: Any) -> GroupColumn:
+    if given.null_count:
+        _missing_group(np.asarray(given.is_null()))
+    kind = str(given.type)
+    if not kind.startswith("dictionary") and "string" in kind:
+        given = given.dictionary_encode()
+        kind = str(given.type)
+    if kind.startswith("dictionary"):
+        if hasattr(given, "chunks"):
+            given = given.unify_dictionaries().combine_chunks()
+        return _coded_groups(given.indices.to_numpy(zero_copy_only=False), given.dictionary.to_pylist())
+    return _plain_groups(np.asarray(given))
+
+
+def empty_group(key: Key, n: int) -> NoReturn:
+    """Refuse a group of which all rows are absent."""
+    raise ValueError(f"`sample_weight` must have an entry > 0 in each group; all {n} of group {key!r} are 0.")
+
+
+def unknown_group(key: Key, row: int) -> NoReturn:
+    """Refuse a group that was not fitted."""
+    raise KeyError(f"`groups` must be groups that were fitted, or `default` a staircase; got {key!r} at index {row}.")
+
+
+def rows_of_groups(
+    x: Column,
+    y: Column,
+    w: Column,
+    loss: Loss,
+    n_threads: int,
+    names: tuple[str, str, str] = ("scores", "targets", "sample_weight"),
+) -> tuple[Extent, Extent]:
+    """Judge entries of rows as `rows` does; sums of weights are those of each group, so they are judged there."""
+    no_nan(names[0], x, n_threads)
+    w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+    _judge_each_weight(names[2], w, w_extent)
+    y_extent = extent_of(y, n_threads)
+    judge_targets(names[1], y, y_extent, loss)
+    return y_extent, w_extent
+
+
+def table(name: str, given: Any) -> Column:
+    """A table of numbers, of which each row is a column of the user's."""
+    if type(given).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(given, "columns"):
+        parts = [_column(f"{name}[:, {place}]", given[label]) for place, label in enumerate(given.columns)]
+        array = np.array(parts).reshape(len(parts), -1)
+    else:
+        array = _array(name, given)
+        if array.ndim != 2:
+            raise ValueError(f"`{name}` must have rows and columns; got shape {array.shape}.")
+        array = np.ascontiguousarray(array.T)
+    if 0 in array.shape:
+        raise ValueError(f"`{name}` must have at least one row and one column; got shape {array.shape[::-1]}.")
+    return array
+
+
+def score_table(given: Any) -> Column:
+    """Scores of columns."""
+    whole = table("scores", given)
+    return whole if whole.dtype.kind == "f" else _as_float_if_exact("scores", whole.reshape(-1)).reshape(whole.shape)
+
+
+def tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
+    """Judge the form of what `fit_columns` was given; weights of rows are those of each column."""
+    x, y = score_table(scores), table("targets", targets)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"`scores` and `targets` must have the same shape; got {x.shape[::-1]} and {y.shape[::-1]}."
+        )
+    if sample_weight is None:
+        return x, y, _NO_WEIGHTS
+    w = sample_weight if hasattr(sample_weight, "columns") else _array("sample_weight", sample_weight)
+    if np.ndim(w) == 1:
+        w = np.tile(weight_column("sample_weight", w, "scores", x[0]), (len(x), 1))
+    else:
+        w = table("sample_weight", w).astype(np.float64, copy=False)
+    if x.shape != w.shape:
+        raise ValueError(
+            f"`sample_weight` must have one entry per row, or the shape of `scores`, {x.shape[::-1]}; "
+            f"got {w.shape[::-1]}."
+        )
+    return x, y, w
+
+
+def entries_of_tables(x: Column, y: Column, w: Column, loss: Loss) -> None:
+    """Refuse the first entry that is bad, column by column."""
+    for place in range(len(x)):
+        names = (f"scores[:, {place}]", f"targets[:, {place}]", f"sample_weight[:, {place}]")
+        rows_of_groups(x[place], y[place], w[place] if len(w) else w, loss, 1, names)
+
+
+def default_staircase(given: object, kind: type[Any]) -> None:
+    """Refuse what is to stand for groups that were not fitted, and is no staircase."""
+    if given is not None and not isinstance(given, kind):
+        raise TypeError(f"`default` must be a Staircase or None; got {given!r}.")
+
+
+def table_width(n_columns: int, n_staircases: int) -> None:
+    """Refuse scores that do not have a column for each staircase."""
+    if n_columns != n_staircases:
+        raise ValueError(f"`scores` must have a column for each of the {n_staircases} staircases; got {n_columns}.")
+
+
+def query_column(given: ArrayLike) -> Column:
+    """Scores to look up, one per row; there may be NaN among them."""
+    return _float_column("scores", given)
+
+
+def no_groups(given: Any) -> None:
+    """Refuse groups where there are no rows."""
+    if len(given):
+        raise ValueError(f"`scores` and `groups` must have one entry per row; got 0 and {len(given)} entries.")
+
+
+def within_groups(
+    scores: Column, low: NDArray[np.float64], high: NDArray[np.float64], column: GroupColumn, places: Column
+) -> None:
+    """Refuse queries outside the scores that were fitted in their groups."""
+    place = places[column.numbers.astype(np.int64) - column.low]
+    bad = (place >= 0) & ((scores < low[place]) | (scores > high[place]))
+    if bad.any():
+        row = int(np.argmax(bad))
+        ends = f"[{low[place[row]]}, {high[place[row]]}]"
+        key = column.key_of(int(column.numbers[row]))
+        _refuse("scores", f"be in {ends}, the fitted range of group {key!r}", scores, bad)
+
+
+def library(name: str, method: str) -> Any:
+    """A library that is not always there."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"`{method}` needs {name}, which is not installed.") from None
+
+
+def map_parts(
+    keys: Any, offsets: Any, columns: tuple[Any, ...], rising: Any, loss: Loss, rows: Any
+) -> tuple[list[Key], NDArray[np.int64], Steps, NDArray[np.bool_], NDArray[np.int64] | None]:
+    """Judge the parts of a StaircaseMap, as a constructor or a file gives them."""
+    own = [_key(key, place) for place, key in enumerate(keys)]
+    if not own:
+        raise ValueError("`keys` must have at least one entry; got none.")
+    for place, (one, other) in enumerate(zip(own, own[1:], strict=False), 1):
+        if type(one) is not type(other) or not one < other:  # type: ignore[operator]
+            raise ValueError(f"`keys` must be of one kind and strictly increase; got {other!r} at index {place}.")
+    borders = _offsets("offsets", offsets, len(own))
+    directions = np.asarray(rising)
+    if directions.dtype != np.bool_ or directions.shape != (len(own),):
+        raise TypeError(f"`increasing` must be a bool for each of the {len(own)} keys; got {rising!r}.")
+    found = steps(columns, rising=np.repeat(directions, np.diff(borders)), loss=loss, borders=borders[1:-1])
+    if len(found.left) != borders[-1]:
+        raise ValueError(f"`offsets` must end with the number of steps, {len(found.left)}; got {borders[-1]}.")
+    row_borders = None if rows is None else _offsets("rows", rows, len(own))
+    if row_borders is not None:
+        parameter_length(loss, int(row_borders[-1]))
+    return own, borders, found, directions.copy(), row_borders
+
+
+def _offsets(name: str, given: Any, n: int) -> NDArray[np.int64]:
+    borders = _column(name, given)
+    if borders.dtype.kind == "f" or len(borders) != n + 1 or borders[0] != 0:
+        raise ValueError(f"`{name}` must be {n + 1} integers from 0 on; got {given!r}.")
+    borders = borders.astype(np.int64)
+    _refuse(name, "strictly increase", borders[1:], borders[1:] <= borders[:-1], 1)
+    return borders

@@ -13,7 +13,8 @@ import contextlib
 import json
 import math
 import os
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule, forgotten
 
@@ -36,7 +37,7 @@ def to_json(stairs: Staircase) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "loss": {"name": stairs.loss.name, **_plain(stairs.loss)},
+        "loss": loss_document(stairs.loss),
         "increasing": stairs.increasing,
     }
     for name in (*_ARRAYS, *_MORE_ARRAYS):
@@ -53,6 +54,23 @@ def fields_of(text: str) -> dict[str, Any]:
         raise TypeError(f"a staircase must be JSON text of type str; got {type(text).__name__}.")
     if len(text) > MAX_BYTES:
         raise ValueError(f"a staircase must be at most {MAX_BYTES} characters of JSON; got {len(text)}.")
+    document = object_of(text)
+    for name in _FIELDS:
+        if name not in document:
+            raise ValueError(f"field `{name}` is missing.")
+    for name in document:
+        if name not in (*_FIELDS, *_MORE_ARRAYS):
+            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join((*_FIELDS, *_MORE_ARRAYS))}.")
+    expect("format", document["format"], FORMAT)
+    expect("version", document["version"], VERSION)
+    if not isinstance(document["increasing"], bool):
+        raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
+    fields = {name: _numbers(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
+    return {**fields, "loss": loss_in(document["loss"]), "increasing": document["increasing"]}
+
+
+def object_of(text: str) -> dict[str, Any]:
+    """A JSON object, of which no field stands there twice."""
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except RecursionError:
@@ -61,29 +79,23 @@ def fields_of(text: str) -> dict[str, Any]:
         raise ValueError(f"a staircase must be JSON text; {error}.") from None
     if not isinstance(document, dict):
         raise ValueError(f"a staircase must be a JSON object; got {type(document).__name__}.")
-    for name in _FIELDS:
-        if name not in document:
-            raise ValueError(f"field `{name}` is missing.")
-    for name in document:
-        if name not in (*_FIELDS, *_MORE_ARRAYS):
-            raise ValueError(f"field `{name}` is not known; a staircase has {', '.join((*_FIELDS, *_MORE_ARRAYS))}.")
-    _expect("format", document["format"], FORMAT)
-    _expect("version", document["version"], VERSION)
-    if not isinstance(document["increasing"], bool):
-        raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
-    fields = {name: _numbers(name, document[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document}
-    return {**fields, "loss": _loss(document["loss"]), "increasing": document["increasing"]}
+    return document
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole: through a temporary file beside it, which then takes its name."""
+    """Write a file of text whole."""
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Let a function write a file: through a temporary one beside it, which then takes its name."""
     target = os.path.realpath(path)
     import tempfile  # here, because it is slow to import
 
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            write(file)
         os.chmod(temporary, _mode_for(target))
         os.replace(temporary, target)
     except BaseException:
@@ -123,19 +135,21 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"a staircase must not have {name} among its numbers.")
 
 
-def _expect(name: str, given: object, wanted: object) -> None:
+def expect(name: str, given: object, wanted: object) -> None:
+    """Refuse a field that is not what it must be."""
     if type(given) is not type(wanted) or given != wanted:
         raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
 
 
-def _plain(loss: Loss) -> dict[str, Any]:
-    """Parameters of a loss as JSON has them; functions are not saved."""
+def loss_document(loss: Loss) -> dict[str, Any]:
+    """The name and the parameters of a loss as JSON has them; functions are not saved."""
     if loss.name in _FUNCTIONS:
-        return {}
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in loss.arguments().items()}
+        return {"name": loss.name}
+    arguments = loss.arguments().items()
+    return {"name": loss.name} | {k: v.tolist() if hasattr(v, "tolist") else v for k, v in arguments}
 
 
-def _loss(given: object) -> Loss:
+def loss_in(given: object) -> Loss:
     if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
     if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:

@@ -1,0 +1,112 @@
+"""A StaircaseMap as a file: arrays of numpy in a zip archive, versioned, exact to the last bit, checked on the way in.
+
+    header       JSON: {"format": "staircase_fast map", "version": 1, "keys": "int", "loss": {"name": ..}}
+    keys         integers or bools; strings as UTF-8, one after the other
+    key_ends     where each string ends
+    offsets, left, right, step_values, weights, counts, increasing; lower and upper where values are not exact; rows where
+    parameters of the loss have an entry per row
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from staircase_fast import serialization
+
+if TYPE_CHECKING:
+    from staircase_fast.staircase_map import StaircaseMap
+
+FORMAT = "staircase_fast map"
+VERSION = 1
+
+_ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "increasing")
+_MORE_ARRAYS = ("lower", "upper", "rows")
+_KINDS = {"bool": "b", "int": "iu", "str": "u"}  # what keys are, and what holds them
+_INTEGERS = ("offsets", "counts", "rows", "key_ends")
+
+
+def write(path: str | os.PathLike[str], given: StaircaseMap) -> None:
+    """Write a map whole."""
+    parts = {name: part for name, part in given.parts().items() if part is not None}
+    keys, loss = parts.pop("keys"), parts.pop("loss")
+    kind = type(keys[0]).__name__
+    if kind == "str":
+        encoded = [key.encode("utf-8", "surrogatepass") for key in keys]
+        parts["keys"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        parts["key_ends"] = np.cumsum([len(key) for key in encoded])
+    else:
+        parts["keys"] = np.array(keys)
+    document = {"format": FORMAT, "version": VERSION, "keys": kind, "loss": serialization.loss_document(loss)}
+    header = np.frombuffer(json.dumps(document, allow_nan=False).encode(), dtype=np.uint8)
+
+    def save(file: IO[bytes]) -> None:
+        np.savez(file, header=header, **parts)
+
+    serialization.write_whole(path, save)
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arguments of `StaircaseMap` that a file holds; the constructor judges lengths, order and finiteness."""
+    with open(path, "rb") as file:
+        arrays = _arrays(file)
+    for name in ("header", "keys", *_ARRAYS):
+        if name not in arrays:
+            raise ValueError(f"field `{name}` is missing.")
+    document = _document(arrays.pop("header"))
+    ends = arrays.pop("key_ends", None)
+    keys = _keys(arrays.pop("keys"), ends, document["keys"])
+    for name, array in arrays.items():
+        if name not in (*_ARRAYS, *_MORE_ARRAYS):
+            raise ValueError(f"field `{name}` is not known.")
+        kind = "b" if name == "increasing" else "i" if name in _INTEGERS else "f"
+        if array.ndim != 1 or array.dtype.kind != kind or array.dtype.itemsize not in (1, 8):
+            raise ValueError(f"field `{name}` has the wrong type; got {array.dtype} of shape {array.shape}.")
+    return {"keys": keys, "loss": serialization.loss_in(document["loss"]), **arrays}
+
+
+def _arrays(file: IO[bytes]) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for member in archive.infolist():
+                # what is not compressed cannot be larger than the file
+                if member.compress_type != zipfile.ZIP_STORED or member.file_size > member.compress_size:
+                    raise ValueError(f"a map must not be compressed; {member.filename!r} is.")
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise ValueError("a field stands there twice.")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except (zipfile.BadZipFile, EOFError, OSError, KeyError) as error:
+        raise ValueError(f"a map must be a file that `save` wrote; {error}.") from None
+
+
+def _document(header: Any) -> dict[str, Any]:
+    if header.dtype != np.uint8 or header.ndim != 1:
+        raise ValueError(f"field `header` must be bytes; got {header.dtype} of shape {header.shape}.")
+    document = serialization.object_of(header.tobytes().decode("utf-8"))
+    for name in ("format", "version", "keys", "loss"):
+        if name not in document:
+            raise ValueError(f"field `{name}` is missing.")
+    serialization.expect("format", document["format"], FORMAT)
+    serialization.expect("version", document["version"], VERSION)
+    if document["keys"] not in _KINDS:
+        raise ValueError(f"field `keys` must be one of {', '.join(map(repr, _KINDS))}; got {document['keys']!r}.")
+    return document
+
+
+def _keys(array: Any, ends: Any, kind: str) -> list[Any]:
+    if array.ndim != 1 or array.dtype.kind not in _KINDS[kind] or (ends is None) == (kind == "str"):
+        raise ValueError(f"field `keys` must be of kind {kind}; got {array.dtype} of shape {array.shape}.")
+    if ends is None:
+        return list(array.tolist())
+    if ends.ndim != 1 or ends.dtype.kind != "i" or np.any(np.diff(ends, prepend=0) < 0) or ends[-1:] != len(array):
+        raise ValueError("field `key_ends` must be where each key ends.")
+    text = array.tobytes()
+    starts = np.append(0, ends[:-1]).tolist()
+    return [text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends.tolist(), strict=True)]
