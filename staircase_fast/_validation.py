@@ -527,10 +527,10 @@ def steps(
     _refuse("counts", "be >= 1", found.counts, found.counts < 1)
     _refuse("right", "be >= `left`", found.right, found.right < found.left)
     inner = np.ones(len(found.left) - 1, dtype=np.bool_)
-    inner[borders[borders < len(found.left)] - 1] = False
+    inner[borders - 1] = False
     overlap = inner & (found.left[1:] <= found.right[:-1])
     _refuse("left", "be above the `right` of the step before", found.left[1:], overlap, 1)
-    up = np.broadcast_to(rising, found.left.shape)[1:] if np.size(rising) in (1, len(found.left)) else inner
+    up = np.broadcast_to(rising, found.left.shape)[1:]
     for way, wrong in (
         ("increase", inner & up & ~(found.values[1:] > found.values[:-1])),
         ("decrease", inner & ~up & ~(found.values[1:] < found.values[:-1])),
@@ -686,13 +686,19 @@ def group_column(given: Any, n: int) -> GroupColumn:
     library = type(given).__module__.partition(".")[0]
     read = {"pandas": _pandas_groups, "polars": _polars_groups, "pyarrow": _arrow_groups}.get(library)
     if read is None:
-        given = given if type(given) is np.ndarray else _from_anything("groups", given)
+        given = given if type(given) is np.ndarray else _objects(given)
     shape = given.shape if hasattr(given, "shape") else (len(given),)
     if len(shape) != 1:
         raise ValueError(f"`groups` must be one-dimensional; got shape {shape}.")
     if shape[0] != n:
         raise ValueError(f"`scores` and `groups` must have one entry per row; got {n} and {shape[0]} entries.")
     return _plain_groups(given) if read is None else read(given)
+
+
+def _objects(given: Any) -> Column:
+    """What is no array, as one; numpy makes floats of all entries if one is, or of integers that are large."""
+    array = _from_anything("groups", given)
+    return np.asarray(given, dtype=object) if array.dtype.kind == "f" else array
 
 
 def _missing_group(missing: NDArray[np.bool_]) -> NoReturn:
@@ -703,7 +709,7 @@ def _plain_groups(array: Column) -> GroupColumn:
     if array.dtype.kind in "iub":
         return _integer_groups(array)
     if array.dtype.kind not in "OUST":
-        _bad_key(array[0].item() if array.dtype.kind == "f" else array[0], 0)
+        _bad_key(array[0], 0)
     items = array.tolist()
     if set(map(type, items)) not in _PLAIN_KINDS:
         items = [_key(item, row) for row, item in enumerate(items)]
@@ -712,18 +718,34 @@ def _plain_groups(array: Column) -> GroupColumn:
     return _coded_groups(np.fromiter(map(number.__getitem__, items), dtype=np.int64, count=len(items)), distinct)
 
 
-def _key(given: Any, row: int) -> Key:
+def _key(given: Any, row: int, name: str = "groups") -> Key:
     """A key as Python has it."""
     for kind, known in _KINDS:
         if isinstance(given, known):
-            return given.decode() if isinstance(given, bytes) else kind(given)
-    _bad_key(given, row)
+            key: Key = given.decode() if isinstance(given, bytes) else kind(given)
+            if kind is int and not _fits(key):
+                raise ValueError(f"`{name}` must be integers of 64 bits; got {given!r} at index {row}.")
+            return key
+    _bad_key(given, row, name)
 
 
-def _bad_key(given: Any, row: int) -> NoReturn:
-    if given is None or given != given or type(given).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124  (NaN)
-        raise ValueError(f"`groups` must not have missing entries; got {given!r} at index {row}.")
-    raise TypeError(f"`groups` must be integers, strings or bools; got {given!r} at index {row}.")
+def _fits(key: Any) -> bool:
+    """Whether 64 bits hold an integer, with or without a sign."""
+    return bool(-(2**63) <= key < 2**64)
+
+
+def _same_sign(name: str, keys: list[Any]) -> None:
+    """Refuse integers in ascending order that are of 64 bits, but not all with a sign or all without."""
+    if type(keys[0]) is int and keys[0] < 0 and keys[-1] >= 2**63:
+        raise ValueError(f"`{name}` must all be below 2**63 if one is negative; got {keys[0]} and {keys[-1]}.")
+
+
+def _bad_key(given: Any, row: int, name: str = "groups") -> NoReturn:
+    kind = type(given).__name__
+    given = given.item() if isinstance(given, np.floating) else given
+    if given is None or kind in ("NAType", "NaTType") or (isinstance(given, float) and math.isnan(given)):
+        raise ValueError(f"`{name}` must not have missing entries; got {given!r} at index {row}.")
+    raise TypeError(f"`{name}` must be integers, strings or bools; got {given!r} at index {row}.")
 
 
 def _integer_groups(array: Column) -> GroupColumn:
@@ -765,7 +787,9 @@ def _coded_groups(codes: Column, values: list[Any]) -> GroupColumn:
     found: list[Key] = []
     for place in used.tolist():
         value = values[place]
-        if type(value) not in (str, int, bool) or type(value) is not type(values[used[0]]):
+        kind = type(value)
+        plain = kind in (str, bool) or (kind is int and _fits(value))
+        if not plain or (found and kind is not type(found[0])):
             row = int(np.argmax(numbers == place))
             value = _key(value, row)
             if found and type(value) is not type(found[0]):
@@ -775,6 +799,7 @@ def _coded_groups(codes: Column, values: list[Any]) -> GroupColumn:
                 )
         found.append(value)
     keys = sorted(set(found))  # type: ignore[type-var]
+    _same_sign("groups", keys)
     places = {key: place for place, key in enumerate(keys)}
     ranks = np.zeros(high + 1, dtype=np.int32)
     ranks[used] = [places[key] for key in found]
@@ -795,11 +820,13 @@ def _polars_groups(given: Any) -> GroupColumn:
     if given.null_count():
         _missing_group(given.is_null().to_numpy())
     kind = str(given.dtype)
-    if kind.startswith(("String", "Categorical", "Enum")):
+    if kind.startswith(("String", "Categorical")):
         import polars  # whoever has one of its columns has it
 
-        coded = given.cast(polars.Categorical) if kind == "String" else given
-        return _coded_groups(coded.to_physical().to_numpy(), coded.cat.get_categories().to_list())
+        given = given.cast(polars.String)
+        given = given.cast(polars.Enum(given.unique()))
+    if hasattr(given.dtype, "categories"):
+        return _coded_groups(given.to_physical().to_numpy(), given.dtype.categories.to_list())
     return _plain_groups(given.to_numpy())
 
 
@@ -944,19 +971,21 @@ def map_parts(
     keys: Any, offsets: Any, columns: tuple[Any, ...], rising: Any, loss: Loss, rows: Any
 ) -> tuple[list[Key], NDArray[np.int64], Steps, NDArray[np.bool_], NDArray[np.int64] | None]:
     """Judge the parts of a StaircaseMap, as a constructor or a file gives them."""
-    own = [_key(key, place) for place, key in enumerate(keys)]
+    own = [_key(key, place, "keys") for place, key in enumerate(keys)]
     if not own:
         raise ValueError("`keys` must have at least one entry; got none.")
     for place, (one, other) in enumerate(zip(own, own[1:], strict=False), 1):
         if type(one) is not type(other) or not one < other:  # type: ignore[operator]
             raise ValueError(f"`keys` must be of one kind and strictly increase; got {other!r} at index {place}.")
+    _same_sign("keys", own)
     borders = _offsets("offsets", offsets, len(own))
     directions = np.asarray(rising)
     if directions.dtype != np.bool_ or directions.shape != (len(own),):
         raise TypeError(f"`increasing` must be a bool for each of the {len(own)} keys; got {rising!r}.")
+    n_steps = len(score_column("left", columns[0]))
+    if n_steps != borders[-1]:
+        raise ValueError(f"`offsets` must end with the number of steps, {n_steps}; got {borders[-1]}.")
     found = steps(columns, rising=np.repeat(directions, np.diff(borders)), loss=loss, borders=borders[1:-1])
-    if len(found.left) != borders[-1]:
-        raise ValueError(f"`offsets` must end with the number of steps, {len(found.left)}; got {borders[-1]}.")
     row_borders = None if rows is None else _offsets("rows", rows, len(own))
     if row_borders is not None:
         parameter_length(loss, int(row_borders[-1]))

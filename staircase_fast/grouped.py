@@ -13,7 +13,7 @@ from staircase_fast._validation import Column, Columns, GroupColumn, Steps
 from staircase_fast.exact import Scale
 
 _PART_ROWS = 8192  # those of a part lie in the nearest caches
-_MOST_PARTS = 1024  # more, and writing to all of them at once gets slow
+_MOST_PARTS = 512  # more, and writing to all of them at once gets slow
 _ROWS_AT_ONCE = 1 << 18  # some milliseconds: then signals are looked at
 _MOST_ROWS = 1 << 31  # of one count
 NO_RANKS = np.empty(0, dtype=np.int32)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast import serialization
 
@@ -40,7 +40,7 @@ def write(path: str | os.PathLike[str], given: StaircaseMap) -> None:
         parts["keys"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         parts["key_ends"] = np.cumsum([len(key) for key in encoded])
     else:
-        parts["keys"] = np.array(keys)
+        parts["keys"] = key_array(keys)
     document = {"format": FORMAT, "version": VERSION, "keys": kind, "loss": serialization.loss_document(loss)}
     header = np.frombuffer(json.dumps(document, allow_nan=False).encode(), dtype=np.uint8)
 
@@ -48,6 +48,13 @@ def write(path: str | os.PathLike[str], given: StaircaseMap) -> None:
         np.savez(file, header=header, **parts)
 
     serialization.write_whole(path, save)
+
+
+def key_array(keys: list[Any]) -> NDArray[Any]:
+    """Keys as an array; numpy alone would make floats of large integers, and strip strings of zeros at their ends."""
+    if isinstance(keys[0], str):
+        return np.array(keys, dtype=object)
+    return np.array(keys, dtype=np.uint64 if keys[-1] >= 2**63 else np.bool_ if isinstance(keys[0], bool) else np.int64)
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -70,6 +77,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _arrays(file: IO[bytes]) -> dict[str, Any]:
+    import zipfile  # here, because it is slow to import
+
     try:
         with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
@@ -105,7 +114,8 @@ def _keys(array: Any, ends: Any, kind: str) -> list[Any]:
         raise ValueError(f"field `keys` must be of kind {kind}; got {array.dtype} of shape {array.shape}.")
     if ends is None:
         return list(array.tolist())
-    if ends.ndim != 1 or ends.dtype.kind != "i" or np.any(np.diff(ends, prepend=0) < 0) or ends[-1:] != len(array):
+    sorted_ends = ends.ndim == 1 and ends.dtype.kind == "i" and len(ends) and np.all(np.diff(ends, prepend=0) >= 0)
+    if not sorted_ends or ends[-1] != len(array):
         raise ValueError("field `key_ends` must be where each key ends.")
     text = array.tobytes()
     starts = np.append(0, ends[:-1]).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -255,9 +256,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
         found = np.full(column.size, -1, dtype=np.int32)
         if not isinstance(self._keys[0], str):
             # keys are in order: those in the range of numbers are side by side
-            keys = np.array(self._keys, dtype=object if self._keys[-1] >= 2**63 else np.int64)
-            first, last = np.searchsorted(keys, [column.low, column.low + column.size])
-            found[(keys[first:last] - column.low).astype(np.int64)] = np.arange(first, last)
+            first, last = (bisect.bisect_left(self._keys, end) for end in (column.low, column.low + column.size))
+            found[np.array(self._keys[first:last], dtype=np.int64) - column.low] = np.arange(first, last)
         return found
 
     def predict_columns(
@@ -300,7 +300,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count."""
         pandas = _validation.library("pandas", "to_frame")
         n_steps = np.diff(self.offsets)
-        keys = np.array(self._keys, dtype=object if isinstance(self._keys[0], str) else None)
+        keys = map_file.key_array(self._keys)
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
         return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
 
