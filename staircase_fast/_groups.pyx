@@ -137,6 +137,8 @@ def fit_scattered(
             for group in range(parts[p], parts[p + 1]):
                 places[group] = starts[group] - start
             n = starts[parts[p + 1]] - start
+            if n == 0:
+                continue
             assert n <= part_rows
             bring(&task.columns, &rows[start, 0], width, n, &places[0])
             fine = fine and (task.columns.labels == NULL or not has_nan(task.columns.x, n))
@@ -151,16 +153,16 @@ cdef inline void bring(
     Columns *columns, const uint64_t *rows, Py_ssize_t width, Py_ssize_t n, int64_t *places
 ) noexcept nogil:
     """Bring rows of a part to their groups."""
-    cdef Py_ssize_t i, at
+    cdef Py_ssize_t at
     if width == 2:
-        for i in range(n):
+        for _ in range(n):
             at = places[rows[1] >> 1]
             places[rows[1] >> 1] = at + 1
             columns.x[at] = double_of(rows[0])
             columns.labels[at] = rows[1] & 1
             rows += 2
         return
-    for i in range(n):
+    for _ in range(n):
         at = places[rows[width - 1]]
         places[rows[width - 1]] = at + 1
         columns.x[at] = double_of(rows[0])

@@ -5,6 +5,7 @@ A message says what must hold, and names the argument, the value and the index. 
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable
@@ -726,7 +727,7 @@ def _key(given: Any, row: int, name: str = "groups") -> Key:
             if kind is int and not _fits(key):
                 raise ValueError(f"`{name}` must be integers of 64 bits; got {given!r} at index {row}.")
             return key
-    _bad_key(given, row, name)
+    return _bad_key(given, row, name)
 
 
 def _fits(key: Any) -> bool:
@@ -798,7 +799,7 @@ def _coded_groups(codes: Column, values: list[Any]) -> GroupColumn:
                     f"{value!r}."
                 )
         found.append(value)
-    keys = sorted(set(found))  # type: ignore[type-var]
+    keys = sorted(set(found))
     _same_sign("groups", keys)
     places = {key: place for place, key in enumerate(keys)}
     ranks = np.zeros(high + 1, dtype=np.int32)
@@ -821,10 +822,10 @@ def _polars_groups(given: Any) -> GroupColumn:
         _missing_group(given.is_null().to_numpy())
     kind = str(given.dtype)
     if kind.startswith(("String", "Categorical")):
-        import polars  # whoever has one of its columns has it
+        import polars as pl  # whoever has one of its columns has it
 
-        given = given.cast(polars.String)
-        given = given.cast(polars.Enum(given.unique()))
+        given = given.cast(pl.String)
+        given = given.cast(pl.Enum(given.unique()))
     if hasattr(given.dtype, "categories"):
         return _coded_groups(given.to_physical().to_numpy(), given.dtype.categories.to_list())
     return _plain_groups(given.to_numpy())
@@ -896,9 +897,7 @@ def tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
     """Judge the form of what `fit_columns` was given; weights of rows are those of each column."""
     x, y = score_table(scores), table("targets", targets)
     if x.shape != y.shape:
-        raise ValueError(
-            f"`scores` and `targets` must have the same shape; got {x.shape[::-1]} and {y.shape[::-1]}."
-        )
+        raise ValueError(f"`scores` and `targets` must have the same shape; got {x.shape[::-1]} and {y.shape[::-1]}.")
     if sample_weight is None:
         return x, y, _NO_WEIGHTS
     w = sample_weight if hasattr(sample_weight, "columns") else _array("sample_weight", sample_weight)
@@ -974,7 +973,7 @@ def map_parts(
     own = [_key(key, place, "keys") for place, key in enumerate(keys)]
     if not own:
         raise ValueError("`keys` must have at least one entry; got none.")
-    for place, (one, other) in enumerate(zip(own, own[1:], strict=False), 1):
+    for place, (one, other) in enumerate(itertools.pairwise(own), 1):
         if type(one) is not type(other) or not one < other:  # type: ignore[operator]
             raise ValueError(f"`keys` must be of one kind and strictly increase; got {other!r} at index {place}.")
     _same_sign("keys", own)

@@ -142,7 +142,7 @@ def of_columns(
     if len(found) == 1:
         return found[0]
     size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
-    return found[0] if saves_as_much(loss, *found, size) else found[1]
+    return found[0] if saves_as_much(loss, found[0], found[1], size) else found[1]
 
 
 def saves_as_much(loss: Loss, one: Staircase, other: Staircase, size: float) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _groups, _together, survey, threads
-from staircase_fast._validation import Column, Columns, GroupColumn, Steps
+from staircase_fast._validation import Columns, GroupColumn, Steps
 from staircase_fast.exact import Scale
 
 _PART_ROWS = 8192  # those of a part lie in the nearest caches
@@ -57,6 +57,9 @@ class Piece(NamedTuple):
     is_large: bool  # one group, which is fitted as if it were alone
 
 
+Options = tuple[bool, float, float]  # whether values fall, and their bounds
+
+
 class Standing:
     """Groups whose rows stand together in the columns."""
 
@@ -74,7 +77,7 @@ class Standing:
         x, y, w = (column[rows] for column in self.columns)
         return x, y, w
 
-    def fit(self, piece: Piece, scale: Scale, options: tuple[Any, ...], work: Any, n_steps: Any, out: Any) -> int:
+    def fit(self, piece: Piece, scale: Scale, options: Options, work: Any, n_steps: Any, out: Any) -> int:
         return _groups.fit_standing(
             *self.columns, self.labels, self.begins, self.sizes, piece.first, piece.last, scale, *options,
             self.most_rows, work, n_steps, *out,
@@ -105,7 +108,7 @@ class Scattered:
         w = rows[:, 2].copy().view(np.float64) if width == 4 else np.empty(0)
         return rows[:, 0].copy().view(np.float64), rows[:, 1].copy().view(np.float64), w
 
-    def fit(self, piece: Piece, scale: Scale, options: tuple[Any, ...], work: Any, n_steps: Any, out: Any) -> int:
+    def fit(self, piece: Piece, scale: Scale, options: Options, work: Any, n_steps: Any, out: Any) -> int:
         return _groups.fit_scattered(
             self.rows, self.starts, self.parts.firsts, piece.first, piece.last, scale, *options,
             self.most_rows, self.part_rows, work, self.places, n_steps, *out,
@@ -185,7 +188,7 @@ def fit_all(
         out = tuple(np.empty(room, dtype=np.int64 if name == "counts" else np.float64) for name in Steps._fields[:5])
         for piece in small[part]:
             n = source.fit(piece, scale, (decreasing, *bounds), work, n_steps, out)
-            found[piece.first] = None if n < 0 else Steps(*(column[:n].copy() for column in out))
+            found[piece.first] = None if n < 0 else Steps._make((*(column[:n].copy() for column in out), None, None))
 
     if small:
         ends = np.cumsum([piece.rows for piece in small])

@@ -125,7 +125,7 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
         rising = np.full(np.count_nonzero(found[0].n_steps), wanted.rising)
         return _map_of(column, groups, found[0], wanted.loss, rising)
     first = _better(found[0], found[1], wanted.loss, columns[1], groups)
-    return _map_of(column, groups, grouped.chosen(*found, first), wanted.loss, first[found[0].n_steps > 0])
+    return _map_of(column, groups, grouped.chosen(found[0], found[1], first), wanted.loss, first[found[0].n_steps > 0])
 
 
 def _present(column: GroupColumn, groups: grouped.Numbered, w: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -193,7 +193,7 @@ def _stairs(fitted: grouped.Fitted, loss: Loss, rising: bool) -> Iterator[Stairc
     end = 0
     for n in fitted.n_steps.tolist():
         own = slice(end, end := end + n)
-        steps = Steps(*(column[own] for column in fitted.steps[:5]))  # type: ignore[index]
+        steps = Steps._make((*(column[own] for column in fitted.steps[:5]), None, None))
         yield Staircase._of_steps(steps, loss, rising) if n else None
 
 

@@ -1,10 +1,10 @@
 """A StaircaseMap as a file: arrays of numpy in a zip archive, versioned, exact to the last bit, checked on the way in.
 
-    header       JSON: {"format": "staircase_fast map", "version": 1, "keys": "int", "loss": {"name": ..}}
-    keys         integers or bools; strings as UTF-8, one after the other
-    key_ends     where each string ends
-    offsets, left, right, step_values, weights, counts, increasing; lower and upper where values are not exact; rows where
-    parameters of the loss have an entry per row
+header       JSON: {"format": "staircase_fast map", "version": 1, "keys": "int", "loss": {"name": ..}}
+keys         integers or bools; strings as UTF-8, one after the other
+key_ends     where each string ends
+offsets, left, right, step_values, weights, counts, increasing; lower and upper where values are not exact; rows where
+parameters of the loss have an entry per row
 """
 
 from __future__ import annotations

@@ -150,6 +150,7 @@ def loss_document(loss: Loss) -> dict[str, Any]:
 
 
 def loss_in(given: object) -> Loss:
+    """The loss of which `loss_document` made this."""
     if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
     if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:

@@ -67,7 +67,7 @@ KINDS = {
     "labels but one": lambda x: np.append(RNG.random(len(x) - 1) < x[:-1], 0.25),
 }
 SCORES = {
-    "uniform": lambda n: RNG.random(n),
+    "uniform": RNG.random,
     "normal": lambda n: 30 * RNG.normal(size=n),
     "ties": lambda n: np.round(RNG.random(n), 1),
     "float32": lambda n: RNG.random(n).astype(np.float32),
@@ -150,7 +150,9 @@ def test_rows_of_weight_zero_are_absent_and_a_group_of_them_alone_is_refused_by_
     w[groups == 1] = 0
     names = np.array(["a", "b", "c"])[groups]
     for loss in ("squared", "huber"):
-        with pytest.raises(ValueError, match=r"`sample_weight` must have an entry > 0 in each group; all 10 of group 'b'"):
+        with pytest.raises(
+            ValueError, match=r"`sample_weight` must have an entry > 0 in each group; all 10 of group 'b'"
+        ):
             sf.fit_groups(x, y, names, sample_weight=w, loss=loss)
 
 
