@@ -5,10 +5,11 @@ A message says what must hold, and names the argument, the value and the index. 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -845,6 +846,16 @@ def _arrow_groups(given: Any) -> GroupColumn:
     return _plain_groups(np.asarray(given))
 
 
+@contextlib.contextmanager
+def told_of(where: str) -> Iterator[None]:
+    """What goes wrong in here carries a note where it was; users' own errors stay what they are."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {where}")
+        raise
+
+
 def empty_group(key: Key, n: int) -> NoReturn:
     """Refuse a group of which all rows are absent."""
     raise ValueError(f"`sample_weight` must have an entry > 0 in each group; all {n} of group {key!r} are 0.")
@@ -852,7 +863,7 @@ def empty_group(key: Key, n: int) -> NoReturn:
 
 def unknown_group(key: Key, row: int) -> NoReturn:
     """Refuse a group that was not fitted."""
-    raise KeyError(f"`groups` must be groups that were fitted, or `default` a staircase; got {key!r} at index {row}.")
+    raise ValueError(f"`groups` must be groups that were fitted, or `default` a staircase; got {key!r} at index {row}.")
 
 
 def rows_of_groups(

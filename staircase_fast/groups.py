@@ -232,11 +232,8 @@ def _one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Numbered,
         rows = order[ends[group] : ends[group + 1]]
         loss = wanted.loss.of_rows(rows) if wanted.loss.per_sample else wanted.loss
         own = x[rows], y[rows], w[rows] if len(w) else w
-        try:
+        with _validation.told_of(f"group {column.key(group)!r}"):
             found.append(of_columns(own, loss, wanted.rising, wanted.bounds, patience, wanted.n_threads))
-        except Exception as error:
-            error.add_note(f"in group {column.key(group)!r}")
-            raise
     n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
     n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
     exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)

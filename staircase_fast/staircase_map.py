@@ -286,11 +286,12 @@ class StaircaseMap(Mapping[Key, Staircase]):
         workers = settings.num_threads(n_threads, columns.size)
 
         def look_up(part: slice) -> None:
+            options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
             for place in range(part.start, part.stop):
-                self._at(place).predict(
-                    columns[place], interpolation=interpolation, out_of_bounds=out_of_bounds, out=result[place],
-                    n_threads=1 if len(shares) > 1 else n_threads,
-                )  # fmt: skip
+                with _validation.told_of(f"column {place}"):
+                    self._at(place).predict(
+                        columns[place], out=result[place], n_threads=1 if len(shares) > 1 else n_threads, **options
+                    )
 
         shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
         threads.each(look_up, shares)

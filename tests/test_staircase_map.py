@@ -144,21 +144,21 @@ def test_predictions_for_no_rows_are_none():
 
 def test_a_group_that_was_not_fitted_is_refused_with_its_row_or_gets_the_default():
     found, default = MAPS["strings"], sf.fit([0, 1], [7, 8])
-    with pytest.raises(KeyError, match=r"'pear' at index 2"):
+    with pytest.raises(ValueError, match=r"'pear' at index 2"):
         found.predict([0, 0, 0, 0], ["fig", "plum", "pear", "quince"])
     got = found.predict([0, 1, 5], ["fig", "pear", "quince"], default=default)
     assert got.tolist() == [found["fig"].predict(0), 8.0, 8.0]
     assert np.isnan(found.predict([9], ["pear"], default=default, out_of_bounds="nan")).all()
     numbers = MAPS["integers"]
     for key in (-5, 9, 10**12, -(10**12)):
-        with pytest.raises(KeyError, match=f"got {key} at index 1"):
+        with pytest.raises(ValueError, match=f"got {key} at index 1"):
             numbers.predict([0, 0], [1, key])
         assert numbers.predict([0, 0], [1, key], default=default)[1] == 7
-    with pytest.raises(KeyError, match="got 3 at index 0"):
+    with pytest.raises(ValueError, match="got 3 at index 0"):
         found.predict([0], [3])
-    with pytest.raises(KeyError, match="got 'a' at index 0"):
+    with pytest.raises(ValueError, match="got 'a' at index 0"):
         numbers.predict([0], ["a"])
-    with pytest.raises(KeyError, match="got 5 at index 0"):
+    with pytest.raises(ValueError, match="got 5 at index 0"):
         MAPS["large integers"].predict([0], [5])
     with pytest.raises(TypeError, match="`default` must be a Staircase or None; got 3"):
         found.predict([0], ["pear"], default=3)
