@@ -1,14 +1,14 @@
 # The fit of one group of few rows: sort them, pool ties, push, finish.
 #
 #     room       what the fit needs besides its rows, cut out of one array that the caller gives
-#     digits     of equal width between the least and the greatest score, as many as there are rows: what is not in place
-#                then is not far from it.  Scores that crowd are left to the sort of _sort.pxd.
+#     digits     of equal width between the least and the greatest score, as many as there are rows: what is not in
+#                place then is not far from it.  Scores that crowd are left to the sort of _sort.pxd.
 #
 # Labels travel with their scores in one word, and are pushed in runs: rows side by side of which none is above the one
 # before are on one step whatever the others are.  Of random labels, a run has four rows.
 #
-# Assumed of the caller: scores that are not NaN nor -0.0, weights > 0, finite targets, a Scale for them, and room for as
-# many steps as rows.
+# Assumed of the caller: scores that are not NaN nor -0.0, weights > 0, finite targets, a Scale for them, and room for
+# as many steps as rows.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
