@@ -36,6 +36,7 @@ from staircase_fast.order import in_score_order
 
 REPEATS = 3
 PATIENCE = 20  # seconds
+PART = 50  # of all groups, the peer fits one in so many
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
 Call = Callable[[], Any]
 
@@ -54,6 +55,7 @@ class Line(NamedTuple):
     rows: int
     bar: float | None  # we must be so many times faster
     make: Callable[[], Race]
+    part: int = 1  # the peer does one row in so many: all of them would take minutes
 
 
 class Measure(NamedTuple):
@@ -241,6 +243,36 @@ def arrivals(n: int) -> Iterator[Line]:
         yield Line(f"Online.extend, {kind}", "our isotonic_regression", n, 1 / 4, lambda kind=kind: race(kind))
 
 
+def groups(n: int) -> Iterator[Line]:
+    """Groups of 100 rows, with all threads; the peer brings together and fits the rows of one group in PART."""
+
+    def race(targets: str) -> Race:
+        given, group = patterns.rows(n, targets=targets), patterns.groups(n, 100)
+        own = np.flatnonzero(group < max(1, n // 100 // PART))
+        part = patterns.Rows(*(None if column is None else column[own] for column in given))
+
+        def by_scikit_learn() -> list[tuple[patterns.Rows, IsotonicRegression]]:
+            order = np.argsort(group[own], kind="stable")
+            columns = [None if column is None else column[order] for column in part]
+            fits = []
+            for start in range(0, len(order), 100):
+                rows = patterns.Rows(*(None if one is None else one[start : start + 100] for one in columns))
+                fits.append((rows, scikit_learn(rows)))
+            return fits
+
+        def ours() -> sf.StaircaseMap:
+            return sf.fit_groups(given.scores, given.targets, group, sample_weight=given.weights)
+
+        def agree(found: sf.StaircaseMap, fits: list[tuple[patterns.Rows, IsotonicRegression]]) -> bool:
+            return all(near(found[key](rows.scores), one.predict(rows.scores)) for key, (rows, one) in enumerate(fits))
+
+        return Race(ours, by_scikit_learn, agree)
+
+    for targets, least in (("labels", 200), ("real and weights", None)):
+        name = f"fit_groups, {targets}, 100 rows each"
+        yield Line(name, "scikit-learn, a loop", n, least, lambda targets=targets: race(targets), PART)
+
+
 def measures(n: int) -> Iterator[Measure]:
     def memory(targets: str) -> tuple[float, float]:
         given = patterns.rows(n, targets=targets)
@@ -269,6 +301,7 @@ def run(line: Line) -> tuple[float, float, bool]:
     if not race.agree(race.ours(), race.theirs()):
         sys.exit(f"{line.name}: our answer and that of {line.peer} differ")
     ours, theirs = (t / line.rows * 1e9 for t in seconds(race.ours, race.theirs, repeats=repeats_for(line.rows)))
+    theirs *= line.part
     return ours, theirs, line.bar is None or theirs >= line.bar * ours
 
 
@@ -280,7 +313,9 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    for line in (line for group in (fits, orders, sequences, predictions, losses, arrivals) for line in group(n)):
+    for line in (
+        line for group in (fits, groups, orders, sequences, predictions, losses, arrivals) for line in group(n)
+    ):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)
             bar, verdict = ("", "") if line.bar is None else (f"{line.bar:.3g}x", "yes" if ok else "NO")

@@ -11,10 +11,12 @@ from staircase_fast.accumulator import Accumulator
 from staircase_fast.anytime import Anytime
 from staircase_fast.certificate import Certificate, certify
 from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
+from staircase_fast.groups import fit_columns, fit_groups
 from staircase_fast.online import Online
 from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
 from staircase_fast.settings import get_num_threads, set_num_threads
 from staircase_fast.staircase import Staircase
+from staircase_fast.staircase_map import StaircaseMap
 
 __all__ = [
     "Accumulator",
@@ -23,9 +25,12 @@ __all__ = [
     "IsotonicResult",
     "Online",
     "Staircase",
+    "StaircaseMap",
     "UnimodalResult",
     "certify",
     "fit",
+    "fit_columns",
+    "fit_groups",
     "get_num_threads",
     "isotonic_regression",
     "losses",

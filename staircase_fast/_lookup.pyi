@@ -20,3 +20,16 @@ def evaluate(
     lines: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> int: ...
+def evaluate_groups(
+    queries: NDArray[Any],
+    groups: NDArray[Any],
+    low: int,
+    places: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    values: NDArray[np.float64],
+    linear: bool,
+    outside: bool,
+    out: NDArray[np.float64],
+) -> tuple[int, int]: ...

@@ -6,7 +6,7 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 """
 
 from libc.math cimport INFINITY, NAN
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating, map_of
 from staircase_fast._nan cimport first_nan, has_nan
@@ -32,6 +32,12 @@ ctypedef struct Index:
 
 cdef enum:
     MANY_ENTRIES = 1 << 14
+    AHEAD = 16                # queries whose memory is asked for before they are looked up
+
+ctypedef fused integer:
+    uint8_t
+    int32_t
+    int64_t
 
 
 def locate(
@@ -110,6 +116,52 @@ def evaluate(
         if missing:
             start += first_nan(&queries[start - size], size) - size
     return start if missing else -1
+
+
+def evaluate_groups(
+    const floating[::1] queries not None,         # IN
+    const integer[::1] groups not None,           # IN  one per query
+    int64_t low,                                  # IN  the least group
+    const int32_t[::1] places not None,           # IN  the staircase of each group from the least on, or -1
+    const int64_t[::1] offsets not None,          # IN  first step of each staircase, and one more
+    const double[::1] left not None,              # IN  steps of one staircase after the other
+    const double[::1] right not None,             # IN
+    const double[::1] values not None,            # IN
+    bint linear,
+    bint outside,                                 # IN  whether queries outside the steps get NaN, not the nearest value
+    double[::1] out not None,                     # OUT one per query; what has no staircase is left alone
+):
+    """The staircase of each group at its queries; return where the first NaN is, and the first without one, or -1."""
+    cdef Stairs stairs
+    cdef Index none = no_index()
+    cdef Py_ssize_t i, place, ahead, n = queries.shape[0], strange = -1, nan = -1
+    with nogil:
+        for i in range(n):
+            # asked for before it is needed: each query is somewhere else
+            ahead = places[<int64_t>groups[min(i + AHEAD, n - 1)] - low]
+            if ahead >= 0:
+                prefetch(&offsets[ahead])
+            ahead = places[<int64_t>groups[min(i + AHEAD // 2, n - 1)] - low]
+            if ahead >= 0:
+                prefetch(&left[offsets[ahead]])
+                prefetch(&values[offsets[ahead]])
+            place = places[<int64_t>groups[i] - low]
+            if nan < 0 and queries[i] != queries[i]:
+                nan = i
+            if place < 0:
+                strange = i if strange < 0 else strange
+                continue
+            stairs = Stairs(
+                offsets[place + 1] - offsets[place], &left[offsets[place]], &right[offsets[place]],
+                &values[offsets[place]]
+            )
+            if linear:
+                follow_lines(&stairs, &none, NULL, &queries[i], 1, &out[i])
+            else:
+                out[i] = values[offsets[place] + step_of(stairs.left, stairs.n, queries[i])]
+            if outside and (queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1]):
+                out[i] = NAN
+    return nan, strange
 
 
 cdef inline Index no_index() noexcept nogil:

@@ -11,7 +11,10 @@ from libc.string cimport memcpy, memset
 
 from staircase_fast._select cimport greater_word, lesser_word
 
-# What is sorted: the rank of a score, and the bits of a target and of a weight.
+# What is sorted: the rank of a score, and the bits of a target and of a weight.  A word alone is a rank that says all.
+ctypedef struct Word:
+    uint64_t rank
+
 ctypedef struct Pair:
     uint64_t rank
     uint64_t y
@@ -22,6 +25,11 @@ ctypedef struct Triple:
     uint64_t w
 
 ctypedef fused ranked:
+    Pair
+    Triple
+
+ctypedef fused sortable:
+    Word
     Pair
     Triple
 
@@ -52,7 +60,7 @@ cdef inline double score_of(uint64_t rank) noexcept nogil:
     return double_of(rank ^ ((0 - (~rank >> 63)) | (<uint64_t>1 << 63)))
 
 
-cdef inline bint find_extremes(const ranked *rows, Py_ssize_t n, uint64_t *first, uint64_t *last) noexcept nogil:
+cdef inline bint find_extremes(const sortable *rows, Py_ssize_t n, uint64_t *first, uint64_t *last) noexcept nogil:
     """The least and the greatest rank; return whether they differ."""
     cdef Py_ssize_t i
     first[0] = last[0] = rows[0].rank
@@ -71,7 +79,7 @@ cdef inline int shift_for(uint64_t width, Py_ssize_t n_digits) noexcept nogil:
 
 
 cdef inline void spread(
-    ranked *rows, Py_ssize_t n, uint64_t first, uint64_t last, uint32_t *ends, Py_ssize_t most_digits, ranked *out
+    sortable *rows, Py_ssize_t n, uint64_t first, uint64_t last, uint32_t *ends, Py_ssize_t most_digits, sortable *out
 ) noexcept nogil:
     """Bring each row into `out` so near its place that `insert` has little to do; `rows` is work."""
     cdef uint32_t own_ends[DIGITS]
@@ -99,15 +107,15 @@ cdef inline void spread(
     for d in range(n_digits):
         size = ends[d] - start
         if size > FEW and find_extremes(out + start, size, &first, &last):
-            memcpy(rows + start, out + start, size * sizeof(ranked))
+            memcpy(rows + start, out + start, size * sizeof(sortable))
             spread(rows + start, size, first, last, own_ends, DIGITS, out + start)
         start = ends[d]
 
 
-cdef inline void insert(ranked *rows, Py_ssize_t n) noexcept nogil:
+cdef inline void insert(sortable *rows, Py_ssize_t n) noexcept nogil:
     """Sort rows of which none is far from its place."""
     cdef Py_ssize_t i, j
-    cdef ranked row, other
+    cdef sortable row, other
     cdef uint64_t swap, change
     if n == 0:
         return
@@ -119,10 +127,11 @@ cdef inline void insert(ranked *rows, Py_ssize_t n) noexcept nogil:
         change = (row.rank ^ other.rank) & swap
         rows[i - 1].rank = row.rank ^ change
         row.rank = other.rank ^ change
-        change = (row.y ^ other.y) & swap
-        rows[i - 1].y = row.y ^ change
-        row.y = other.y ^ change
-        if ranked is Triple:
+        if sortable is Pair or sortable is Triple:
+            change = (row.y ^ other.y) & swap
+            rows[i - 1].y = row.y ^ change
+            row.y = other.y ^ change
+        if sortable is Triple:
             change = (row.w ^ other.w) & swap
             rows[i - 1].w = row.w ^ change
             row.w = other.w ^ change
@@ -138,11 +147,11 @@ cdef inline void insert(ranked *rows, Py_ssize_t n) noexcept nogil:
         rows[j] = row
 
 
-cdef inline void sort_rows(ranked *rows, Py_ssize_t n, ranked *spare) noexcept nogil:
+cdef inline void sort_rows(sortable *rows, Py_ssize_t n, sortable *spare) noexcept nogil:
     """Sort by rank; `spare` is work for as many rows."""
     cdef uint32_t ends[DIGITS]
     cdef uint64_t first, last
     if n > FEW and find_extremes(rows, n, &first, &last):
-        memcpy(spare, rows, n * sizeof(ranked))
+        memcpy(spare, rows, n * sizeof(sortable))
         spread(spare, n, first, last, ends, DIGITS, rows)
     insert(rows, n)

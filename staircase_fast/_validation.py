@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Column = NDArray[Any]
 Columns = tuple[Column, Column, Column]  # scores, targets, weights
 _NO_WEIGHTS = np.empty(0)
+_NO_BORDERS = np.empty(0, dtype=np.int64)
 _GLANCE = 1024
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
@@ -83,12 +84,17 @@ def labels_at_a_glance(x: Column, y: Column, w: Column, loss: Loss) -> Rows | No
 
     Whoever scans them all must make sure.
     """
-    low, high = loss.target_range
-    first = y[:_GLANCE]
-    if len(w) or low > 0 or high < 1 or not np.all(first * first == first):
+    if not look_like_labels(y, w, loss):
         return None
     order = order_of(x[:_GLANCE], 1)
     return Rows(x, y, w, LABELS, UNIT_WEIGHTS, order) if order.sign == 0 and order.first_nan < 0 else None
+
+
+def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
+    """Whether the first targets are labels that the loss allows, and there are no weights."""
+    low, high = loss.target_range
+    first = y[:_GLANCE]
+    return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
 
 
 def target_column(name: str, values: ArrayLike) -> Column:
@@ -117,15 +123,19 @@ def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Col
 
 def judge_weights(name: str, w: Column, extent: Extent) -> NDArray[np.bool_] | None:
     """Refuse bad weights; return which rows are present (None: all of them)."""
-    if extent.first_bad >= 0:
-        _refuse(name, "be finite", w, ~np.isfinite(w))
-    if extent.lowest < 0:
-        _refuse(name, "be >= 0", w, w < 0)
+    _judge_each_weight(name, w, extent)
     if extent.highest == 0:
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
     return w > 0 if extent.lowest == 0 else None
+
+
+def _judge_each_weight(name: str, w: Column, extent: Extent) -> None:
+    if extent.first_bad >= 0:
+        _refuse(name, "be finite", w, ~np.isfinite(w))
+    if extent.lowest < 0:
+        _refuse(name, "be >= 0", w, w < 0)
 
 
 def judge_targets(name: str, y: Column, extent: Extent, loss: Loss) -> None:
@@ -495,8 +505,10 @@ class Steps(NamedTuple):
     upper: NDArray[np.float64] | None = None
 
 
-def steps(columns: tuple[Any, ...], *, rising: bool, loss: Loss) -> Steps:
-    """Judge the parts of a staircase, as a constructor or a file gives them."""
+def steps(
+    columns: tuple[Any, ...], *, rising: bool | NDArray[np.bool_], loss: Loss, borders: Column = _NO_BORDERS
+) -> Steps:
+    """Judge the parts of a staircase, as a constructor or a file gives them; another one begins at each border."""
     given = dict(zip(Steps._fields, columns, strict=True))
     ends = {name: score_column(name, given.pop(name)).astype(np.float64) for name in ("left", "right")}
     integers = _column("counts", given.pop("counts"))
@@ -523,9 +535,16 @@ def steps(columns: tuple[Any, ...], *, rising: bool, loss: Loss) -> Steps:
     _refuse("weights", "be > 0", found.weights, found.weights <= 0)
     _refuse("counts", "be >= 1", found.counts, found.counts < 1)
     _refuse("right", "be >= `left`", found.right, found.right < found.left)
-    _refuse("left", "be above the `right` of the step before", found.left[1:], found.left[1:] <= found.right[:-1], 1)
-    climb = found.values[1:] > found.values[:-1] if rising else found.values[1:] < found.values[:-1]
-    _refuse("values", f"strictly {'increase' if rising else 'decrease'}", found.values[1:], ~climb, 1)
+    inner = np.ones(len(found.left) - 1, dtype=np.bool_)
+    inner[borders - 1] = False
+    overlap = inner & (found.left[1:] <= found.right[:-1])
+    _refuse("left", "be above the `right` of the step before", found.left[1:], overlap, 1)
+    up = np.broadcast_to(rising, found.left.shape)[1:]
+    for way, wrong in (
+        ("increase", inner & up & ~(found.values[1:] > found.values[:-1])),
+        ("decrease", inner & ~up & ~(found.values[1:] < found.values[:-1])),
+    ):
+        _refuse("values", f"strictly {way}", found.values[1:], wrong, 1)
     if found.lower is not None:
         _refuse("lower", "be <= `values`", found.lower, found.lower > found.values)
     if found.upper is not None:
@@ -641,141 +660,3 @@ def _from_objects(name: str, array: Column) -> Column:
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
     return numbers.reshape(array.shape)
-
-
-# Rows that arrive in score order, one by one.
-
-
-class Arrivals(NamedTuple):
-    """Clean rows in score order, at least one, none of weight 0."""
-
-    scores: Column
-    targets: Column
-    weights: Column  # float64, or empty where all are 1
-    targets_extent: Extent
-    weights_extent: Extent
-
-
-def no_update_rule(loss: Loss) -> NoReturn:
-    """Refuse a loss whose blocks cannot be told by a few numbers."""
-    raise ValueError(
-        f"`loss` must have an update rule: squared, log, Poisson, gamma and Tweedie losses, Linex, each with one "
-        f"parameter for all samples, or an UpdateRule; got {loss!r}."
-    )
-
-
-def no_rows_yet() -> NoReturn:
-    """Refuse to make a staircase of nothing."""
-    raise ValueError("a staircase must have at least one row; none of weight > 0 has arrived.")
-
-
-MODERATE_WEIGHT = 1e280  # as many of these as there can be have a finite sum
-
-
-def sample(score: object, target: object, weight: object, newest: float, loss: Loss) -> None:
-    """Refuse a single row that cannot come after those of the `newest` score."""
-    x, w = _scalar("score", score), _number("sample_weight", weight)
-    if math.isnan(x):
-        raise ValueError(f"`score` must not be NaN; got {x}.")
-    if isinstance(score, int) and x != score:
-        raise ValueError(f"`score` must be an integer that float64 holds exactly; got {score}.")
-    y, (low, high) = _number("target", target), loss.target_range
-    if not low <= y <= high:
-        raise ValueError(f"`target` must be {_range_text(low, high)} for {loss.name}; got {target!r}.")
-    if w < 0:
-        raise ValueError(f"`sample_weight` must be >= 0; got {weight!r}.")
-    if w > 0 and x < newest:
-        raise ValueError(f"`score` must be >= {newest}, the newest one; got {x}.")
-
-
-def arriving_columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
-    """Judge the form of rows that arrive: as in `fit`, but there may be none."""
-    x = _float_column("scores", scores)
-    y = _column("targets", targets)
-    _same_length("scores", x, "targets", y)
-    return x, y, weight_column("sample_weight", sample_weight, "scores", x)
-
-
-def arrivals(x: Column, y: Column, w: Column, loss: Loss, newest: float) -> Arrivals | None:
-    """Judge rows that arrive after those of the `newest` score; None if all are absent."""
-    if len(x) == 0:
-        return None
-    no_nan("scores", x, n_threads=1)
-    y_extent, w_extent = extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS
-    judge_targets("targets", y, y_extent, loss)
-    if (w_extent.first_bad, w_extent.lowest, w_extent.highest) == (-1, 0, 0):
-        return None
-    present = judge_weights("sample_weight", w, w_extent)
-    if present is not None:
-        x, y, w = x[present], y[present], w[present]
-    if x[0] < newest or order_of(x, 1).sign <= 0:
-        before = np.append(newest, x[:-1])
-        place = int(np.argmax(x < before))
-        index = place if present is None else int(np.flatnonzero(present)[place])
-        which = "newest one" if place == 0 else "one before it"
-        raise ValueError(f"`scores` must be >= {before[place]}, the {which}; got {x[place]} at index {index}.")
-    return Arrivals(x, y, w, y_extent, w_extent)
-
-
-def finite_total(name: str, w: Column, before: float) -> None:
-    """Refuse weights whose sum, with those that came before, no float64 holds."""
-    _finite_total(name, np.append(w, before))
-
-
-def saveable(loss: Loss) -> None:
-    """Refuse to write a loss that is made of functions."""
-    if loss.name in ("custom", "update_rule"):
-        raise TypeError(f"`loss` must not be made of functions, which are not saved; got {loss!r}: use pickle.")
-
-
-# Rows that come batch by batch.
-
-
-def batch(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows | None:
-    """Rows of weight > 0, judged as `fit` judges them; None if there are none, which is no error here."""
-    x, y, w = arriving_columns(scores, targets, sample_weight)
-    if len(x) == 0:
-        return None
-    absent = len(w) > 0 and not np.any(w)
-    found = rows(x, y, w if not absent else _NO_WEIGHTS, loss, n_threads=1)
-    if absent:
-        return None
-    if len(found.scores) < len(x):  # what is absent shall not count in what is kept for long
-        found = found._replace(targets_extent=extent_of(found.targets, 1), weights_extent=extent_of(found.weights, 1))
-    return found
-
-
-def total_weight(so_far: float, more: float) -> float:
-    """The weight of all rows that were added, which must be a number."""
-    if so_far + more == math.inf:
-        raise ValueError(f"`sample_weight` must have a finite sum over all rows; got {so_far}, and {more} more.")
-    return so_far + more
-
-
-def total_rows(so_far: int, more: int) -> int:
-    """The number of all rows that were added, which must be one that int64 holds."""
-    if so_far + more >= 2**62:
-        raise ValueError(f"an Accumulator must have fewer than 2**62 rows; got {so_far}, and {more} more.")
-    return so_far + more
-
-
-def loss_of_every_row(loss: Loss) -> None:
-    """Refuse parameters of single samples, where it is not known which samples will come."""
-    if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
-        n = len(loss.parameters)
-        raise ValueError(f"`{loss.parameter}` of the loss must be a number, the same for all rows; got {n} of them.")
-    for place, arg in enumerate(getattr(loss, "args", ())):
-        if np.ndim(arg):
-            raise ValueError(
-                f"`args` of the loss must be numbers, the same for all rows; entry {place} has {len(arg)} of them."
-            )
-
-
-def same_kind(given: object, kind: type, mine: tuple[Loss, bool]) -> None:
-    """Refuse to take in what is no accumulator, or one of another loss or direction."""
-    if not isinstance(given, kind):
-        raise TypeError(f"`other` must be an {kind.__name__}; got {given!r}.")
-    theirs = given.loss, given.increasing  # type: ignore[attr-defined]
-    for name, own, other in zip(("loss", "increasing"), mine, theirs, strict=True):
-        if own != other:
-            raise ValueError(f"`other` must have the same {name}, {own!r}; got {other!r}.")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast import _validation, accumulator_file, levels, settings, solve, threads
+from staircase_fast import _validation, _validation_arrivals, accumulator_file, levels, settings, solve, threads
 from staircase_fast.exact import NOTHING, Extent, Order, joined_extent
 from staircase_fast.fit import _by_loss
 from staircase_fast.levels import Run
@@ -101,7 +101,7 @@ class Accumulator:
 
         self._loss = loss_of(loss)
         self._increasing = bool(_validation.direction(increasing, auto=False))
-        _validation.loss_of_every_row(self._loss)
+        _validation_arrivals.loss_of_every_row(self._loss)
         self._lock = threading.Lock()
         self._state = _State()
 
@@ -145,7 +145,7 @@ class Accumulator:
         >>> seen.n_samples
         2
         """
-        rows = _validation.batch(scores, targets, sample_weight, self._loss)
+        rows = _validation_arrivals.batch(scores, targets, sample_weight, self._loss)
         if rows is None:
             return
         n, mean = len(rows.scores), self._loss.is_mean
@@ -174,7 +174,7 @@ class Accumulator:
         >>> one.staircase().values
         array([0. , 0.5, 1. ])
         """
-        _validation.same_kind(other, Accumulator, (self._loss, self._increasing))
+        _validation_arrivals.same_kind(other, Accumulator, (self._loss, self._increasing))
         given = other._settled()
         with self._lock:
             state = _grown(self._state, given.n_samples, given.weight)
@@ -206,7 +206,7 @@ class Accumulator:
         limits = _validation.bounds(bounds)
         state = self._whole()
         if not state.runs:
-            _validation.no_rows_yet()
+            _validation_arrivals.no_rows_yet()
         if state.stairs is not None and bounds is None:
             return state.stairs
         # not under the lock: a user's loss may do what it likes
@@ -260,7 +260,7 @@ class Accumulator:
         ...     sf.Accumulator.load(os.path.join(directory, "seen.npz"))
         <Accumulator: 2 rows, squared_error, increasing>
         """
-        _validation.saveable(self._loss)
+        _validation_arrivals.saveable(self._loss)
         state = self._whole()
         accumulator_file.write(path, self._loss, self._increasing, state.runs[0] if state.runs else None)
 
@@ -321,8 +321,8 @@ class Accumulator:
 def _grown(state: _State, n_rows: int, weight: float) -> _State:
     """The state with more rows, which are still to be put somewhere."""
     return state._replace(
-        n_samples=_validation.total_rows(state.n_samples, n_rows),
-        weight=_validation.total_weight(state.weight, weight),
+        n_samples=_validation_arrivals.total_rows(state.n_samples, n_rows),
+        weight=_validation_arrivals.total_weight(state.weight, weight),
         stairs=None,
     )
 

@@ -14,8 +14,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _online, _validation, rule, solve
-from staircase_fast._validation import Arrivals, Column, Steps
+from staircase_fast import _online, _validation_arrivals, rule, solve
+from staircase_fast._validation import Column, Steps
+from staircase_fast._validation_arrivals import Arrivals
 from staircase_fast.exact import Extent, Scale, joined_extent, scale_of
 from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule
 
@@ -62,7 +63,7 @@ def keeper_for(loss: Loss, *, decreasing: bool) -> Keeper:
         return LinexBlocks(loss, decreasing=decreasing)
     if loss.is_mean or (isinstance(loss, PoissonDeviance) and not np.ndim(loss.exposure)):
         return MeanBlocks(loss, decreasing=decreasing)
-    return _validation.no_update_rule(loss)
+    return _validation_arrivals.no_update_rule(loss)
 
 
 class Sums(NamedTuple):

@@ -104,7 +104,7 @@ def fit(
     """
     the_loss = loss_of(loss)
     rising = _validation.direction(increasing, auto=True)
-    limits = _validation.bounds(bounds)
+    _validation.bounds(bounds)  # before the rest is looked at
     patience = solve.Limits(
         _validation.tolerance(tol), _validation.round_count(max_rounds),
         solve.deadline_after(_validation.seconds(max_seconds)),
@@ -112,25 +112,43 @@ def fit(
     )  # fmt: skip
     columns = _validation.columns(scores, targets, sample_weight)
     _validation.parameter_length(the_loss, len(columns[0]))
-    if not the_loss.is_mean:
-        return _by_loss(columns, the_loss, rising, bounds, patience)
-    limits = max(limits[0], the_loss.value_range[0]), min(limits[1], the_loss.value_range[1])
+    return of_columns(columns, the_loss, rising, bounds, patience, n_threads)
+
+
+def of_columns(
+    columns: _validation.Columns,
+    loss: Loss,
+    rising: bool | None,
+    bounds: tuple[float | None, float | None] | None,
+    patience: solve.Limits,
+    n_threads: int | None,
+) -> Staircase:
+    """The staircase of columns of one length, whose entries are still to be judged."""
+    limits = _validation.bounds(bounds)
+    if not loss.is_mean:
+        return _by_loss(columns, loss, rising, bounds, patience)
+    limits = max(limits[0], loss.value_range[0]), min(limits[1], loss.value_range[1])
     workers = settings.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
-        table = ordered.fit_few(*columns, the_loss, decreasing=not rising, bounds=limits)
+        table = ordered.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
         if table is not None:
-            return Staircase._of_table(table, the_loss, rising)
+            return Staircase._of_table(table, loss, rising)
     signs = (rising,) if rising is not None else (True, False)
-    rows = _validation.labels_at_a_glance(*columns, the_loss) if len(columns[0]) >= survey.FEW_ROWS else None
-    found = _stairs(rows, the_loss, signs, limits, workers) if rows is not None else []
+    rows = _validation.labels_at_a_glance(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
+    found = _stairs(rows, loss, signs, limits, workers) if rows is not None else []
     if rows is None or not found:
-        rows = _validation.rows(*columns, the_loss, workers)
-        found = _stairs(rows, the_loss, signs, limits, workers)
+        rows = _validation.rows(*columns, loss, workers)
+        found = _stairs(rows, loss, signs, limits, workers)
     if len(found) == 1:
         return found[0]
     size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
-    up, down = (the_loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), size) for stairs in found)
-    return found[0] if up >= down - 1e-12 * abs(down) else found[1]
+    return found[0] if saves_as_much(loss, found[0], found[1], size) else found[1]
+
+
+def saves_as_much(loss: Loss, one: Staircase, other: Staircase, size: float) -> bool:
+    """Whether one staircase saves as much loss as the other, but for rounding; targets reach `size`."""
+    up, down = (loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), size) for stairs in (one, other))
+    return up >= down - 1e-12 * abs(down)
 
 
 def _by_loss(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from staircase_fast import _validation, arrivals, files, snapshot
+from staircase_fast import _validation, _validation_arrivals, arrivals, files, snapshot
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
@@ -69,12 +69,14 @@ class Online:
 
         self._lock = threading.Lock()
         self._loss, self._increasing, self._keeper = loss, increasing, keeper
-        self._heavy = keeper.total_weight > _validation.MODERATE_WEIGHT  # whether the sum of weights may overflow
+        self._heavy = (
+            keeper.total_weight > _validation_arrivals.MODERATE_WEIGHT
+        )  # whether the sum of weights may overflow
         self._waiting: arrivals.Waiting = []  # rows that were judged; the keeper has not seen them
         # targets and weights that may wait; none may for a user's rule: what it raises, it raises at once
         lowest, highest = max(loss.target_range[0], -_EXACT), min(loss.target_range[1], _EXACT)
         waits = not self._heavy and not isinstance(loss, UpdateRule)
-        self._plain = lowest, highest, _validation.MODERATE_WEIGHT if waits else 0.0
+        self._plain = lowest, highest, _validation_arrivals.MODERATE_WEIGHT if waits else 0.0
         self._stairs: Staircase | None = None
 
     @property
@@ -138,8 +140,8 @@ class Online:
                 if len(waiting) >= _MANY_WAITING:
                     self._settle()
                 return
-            _validation.sample(score, target, sample_weight, newest, self._loss)
-            self._take(*_validation.arriving_columns([score], [target], [sample_weight]))
+            _validation_arrivals.sample(score, target, sample_weight, newest, self._loss)
+            self._take(*_validation_arrivals.arriving_columns([score], [target], [sample_weight]))
 
     def extend(self, scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
         """Take many rows, in ascending order of score; a row of weight 0 is absent.
@@ -157,18 +159,18 @@ class Online:
         >>> online.staircase().values
         array([1. , 0.5, 0. ])
         """
-        columns = _validation.arriving_columns(scores, targets, sample_weight)
+        columns = _validation_arrivals.arriving_columns(scores, targets, sample_weight)
         with self._lock:
             self._take(*columns)
 
     def _take(self, x: _validation.Column, y: _validation.Column, w: _validation.Column) -> None:
         newest = self._waiting[-1][0] if self._waiting else self._keeper.newest
-        rows = _validation.arrivals(x, y, w, self._loss, newest)
+        rows = _validation_arrivals.arrivals(x, y, w, self._loss, newest)
         if rows is None:
             return
         self._settle()
-        if self._heavy or rows.weights_extent.highest > _validation.MODERATE_WEIGHT:
-            _validation.finite_total("sample_weight", rows.weights, self._keeper.total_weight)
+        if self._heavy or rows.weights_extent.highest > _validation_arrivals.MODERATE_WEIGHT:
+            _validation_arrivals.finite_total("sample_weight", rows.weights, self._keeper.total_weight)
             self._heavy = True
             self._plain = (*self._plain[:2], 0.0)
         self._stairs = None
@@ -181,7 +183,7 @@ class Online:
             if (w == 1).all():
                 w = w[:0]
             w_extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
-            self._keeper.extend(_validation.Arrivals(x, y, w, extent_of(y, 1), w_extent), self._waiting)
+            self._keeper.extend(_validation_arrivals.Arrivals(x, y, w, extent_of(y, 1), w_extent), self._waiting)
 
     def staircase(self) -> Staircase:
         """The optimal staircase of all rows so far.
@@ -201,7 +203,7 @@ class Online:
         if self._stairs is None:
             self._settle()
             if not self._keeper.n_rows:
-                _validation.no_rows_yet()
+                _validation_arrivals.no_rows_yet()
             self._stairs = Staircase._of_steps(self._keeper.steps(), self._loss, self._increasing)
         return self._stairs
 

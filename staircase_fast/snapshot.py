@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from staircase_fast import _validation, arrivals
+from staircase_fast import _validation_arrivals, arrivals
 from staircase_fast.documents import document_of, loss_from, numbers_of, plain_loss, plain_numbers
 from staircase_fast.exact import Extent
 from staircase_fast.losses import Loss
@@ -34,7 +34,7 @@ _WHAT = "an online fit"
 
 def to_json(loss: Loss, increasing: bool, keeper: arrivals.Keeper) -> str:
     """What a keeper knows, as JSON text."""
-    _validation.saveable(loss)
+    _validation_arrivals.saveable(loss)
     if isinstance(keeper, arrivals.MeanBlocks):
         fields = _of_means(keeper)
     elif isinstance(keeper, arrivals.LinexBlocks):
@@ -86,7 +86,7 @@ def parts_of(text: str) -> tuple[Loss, bool, arrivals.Keeper]:
     """The loss, the direction and the keeper that `text` holds."""
     document = document_of(text, _WHAT, (FORMAT, VERSION), _FIELDS, (*_MEAN_FIELDS, "values"))
     loss, increasing = loss_from(document["loss"]), document["increasing"]
-    _validation.saveable(loss)
+    _validation_arrivals.saveable(loss)
     keeper = arrivals.keeper_for(loss, decreasing=not increasing)
     ends = {name: numbers_of(name, document[name]) for name in ("left", "right", "counts")}
     _judge_ends(ends)

@@ -70,3 +70,8 @@ def staircase(n_steps: int) -> sf.Staircase:
 def queries(n: int) -> Column:
     """Scores to look up, in no order."""
     return np.random.default_rng(1).random(n)
+
+
+def groups(n: int, rows_each: int) -> Column:
+    """The group of each row, all of one size, in no order."""
+    return np.random.default_rng(2).permutation(np.arange(n) // rows_each)

@@ -1,0 +1,127 @@
+"""Bring the rows of each group together.
+
+    number     each row gets the number of its group; the rows of each group are counted
+    scatter    rows go to parts, each of them some groups whose rows a cache holds; there they find their group
+               (_groups.pyx).  Written to as many places as there are groups, every row would miss the cache.
+
+A row on its way is two to four words, side by side so that it is written once: the bits of its score, then
+
+    labels           number << 1 | label
+    other targets    the bits of the target, of the weight if there are weights, and the number
+
+Kernels here assume clean input: n >= 1, contiguous columns, numbers within range; but not that scores are no NaN, nor
+that what looks like labels is.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from staircase_fast._cells cimport BATCH, floating
+from staircase_fast._exact cimport number as number_t
+from staircase_fast._nan cimport are_labels
+from staircase_fast._sort cimport bits_of
+
+ctypedef fused integer:
+    uint8_t
+    int32_t
+    int64_t
+
+
+def look(const integer[::1] groups not None):
+    """(least, greatest, how many runs of one group side by side)."""
+    cdef integer low = groups[0], high = groups[0]
+    cdef Py_ssize_t i, runs = 1
+    with nogil:
+        for i in range(1, groups.shape[0]):
+            low = groups[i] if groups[i] < low else low
+            high = groups[i] if groups[i] > high else high
+            runs += groups[i] != groups[i - 1]
+    return low, high, runs
+
+
+def number(
+    const integer[::1] groups not None,        # IN
+    int64_t low,                               # IN  the least group
+    const int32_t[::1] ranks not None,         # IN  the number of each group from the least on, or empty: 0, 1, ..
+    int32_t[::1] numbers not None,             # OUT of each row
+    uint32_t[::1] counts not None,             # IN/OUT rows of each number, fewer than 2**32
+):
+    cdef Py_ssize_t i
+    cdef int32_t own
+    cdef bint ranked = ranks.shape[0] > 0
+    with nogil:
+        for i in range(groups.shape[0]):
+            own = <int32_t>(<int64_t>groups[i] - low)
+            if ranked:
+                own = ranks[own]
+            numbers[i] = own
+            counts[own] += 1
+
+
+def find_begins(
+    const int32_t[::1] numbers not None,       # IN  rows of one number stand together
+    int64_t[::1] begins not None,              # OUT the first row of each number
+):
+    cdef Py_ssize_t i
+    with nogil:
+        begins[numbers[0]] = 0
+        for i in range(1, numbers.shape[0]):
+            if numbers[i] != numbers[i - 1]:
+                begins[numbers[i]] = i
+
+
+def scatter(
+    const floating[::1] scores not None,       # IN
+    const number_t[::1] targets not None,      # IN
+    const double[::1] weights not None,        # IN  or empty: all are 1
+    const int32_t[::1] numbers not None,       # IN
+    const uint16_t[::1] part_of not None,      # IN  the part of each number
+    int64_t[::1] places not None,              # IN/OUT where the next row of each part belongs
+    uint64_t[:, ::1] rows not None,            # OUT in two columns: labels
+):
+    """Return whether all is as it looked: False if a target that should be 0 or 1 is not."""
+    cdef Py_ssize_t n = scores.shape[0], start = 0, size
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef bint labels = rows.shape[1] == 2, fine = True
+    with nogil:
+        while start < n and fine:
+            size = min(BATCH, n - start)
+            if labels:
+                fine = are_labels(&targets[start], size)
+            scatter_batch(
+                &scores[start], &targets[start], w if w == NULL else w + start, &numbers[start], size, &part_of[0],
+                &places[0], &rows[0, 0], labels
+            )
+            start += size
+    return bool(fine)
+
+
+cdef inline void scatter_batch(
+    const floating *x, const number_t *y, const double *w, const int32_t *numbers, Py_ssize_t n,
+    const uint16_t *part_of, int64_t *places, uint64_t *rows, bint labels
+) noexcept nogil:
+    cdef uint16_t parts[BATCH]
+    cdef Py_ssize_t i
+    cdef uint64_t *out
+    for i in range(n):
+        parts[i] = part_of[numbers[i]]
+    if labels:
+        for i in range(n):
+            out = rows + 2 * places[parts[i]]
+            places[parts[i]] += 1
+            out[0] = bits_of(<double>x[i] + 0.0)          # -0.0 becomes the 0.0 it equals
+            out[1] = <uint64_t>numbers[i] << 1 | (y[i] != 0)
+    elif w == NULL:
+        for i in range(n):
+            out = rows + 3 * places[parts[i]]
+            places[parts[i]] += 1
+            out[0] = bits_of(<double>x[i] + 0.0)
+            out[1] = bits_of(<double>y[i])
+            out[2] = <uint64_t>numbers[i]
+    else:
+        for i in range(n):
+            out = rows + 4 * places[parts[i]]
+            places[parts[i]] += 1
+            out[0] = bits_of(<double>x[i] + 0.0)
+            out[1] = bits_of(<double>y[i])
+            out[2] = bits_of(w[i])
+            out[3] = <uint64_t>numbers[i]

@@ -1,0 +1,352 @@
+"""The result of many fits: a staircase for each group, all in the same arrays."""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
+from staircase_fast._validation import Steps
+from staircase_fast._validation_groups import GroupColumn, Key
+from staircase_fast.losses import Loss, loss_of
+from staircase_fast.staircase import Staircase
+
+_put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
+_ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
+
+
+class StaircaseMap(Mapping[Key, Staircase]):
+    """Staircases by the keys of their groups.
+
+    `staircase_fast.fit_groups` and `fit_columns` make it; so does `load`.  It is a mapping: `found[key]` is a
+    `Staircase`, and keys come in ascending order.  It does not change: arrays are read-only, and staircases share them.
+
+    Parameters
+    ----------
+    keys : iterable of int, str or bool
+        All of one kind, strictly increasing.
+    offsets : array_like of shape (n_groups + 1,)
+        Group g has the steps [offsets[g], offsets[g + 1]).
+    left, right, step_values, weights, counts : array_like of shape (n_steps,)
+        Those of all staircases, one after the other; see `Staircase`.  (`values` is what every mapping calls a method.)
+    loss : str or Loss, default "squared"
+    increasing : array_like of bool of shape (n_groups,), optional
+        Whether values of each group rise with the score; they all do, if not given.
+    lower, upper : array_like of shape (n_steps,), optional
+        Proven bounds of each value; the values, if not given.
+    rows : array_like of shape (n_groups + 1,), optional
+        Where parameters of the loss have an entry per row: group g has the rows [rows[g], rows[g + 1]).
+
+    Notes
+    -----
+    Thread-safety: a map may be used by any number of threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], [7, 7, 9, 9])
+    >>> found
+    <StaircaseMap: 2 groups, 7 to 9; 3 steps, 4 rows, squared_error>
+    >>> found[9].values
+    array([2.5])
+    >>> list(found), 8 in found
+    ([7, 9], False)
+    """
+
+    __slots__ = ("_keys", "_places", "loss", "rows", *_ARRAYS)
+
+    _keys: list[Key]
+    _places: dict[Key, int] | None
+
+    offsets: NDArray[np.int64]
+    """Group g has the steps [offsets[g], offsets[g + 1])."""
+    left: NDArray[np.float64]
+    """First observed score on each step."""
+    right: NDArray[np.float64]
+    """Last observed score on each step."""
+    step_values: NDArray[np.float64]
+    """The value of each step."""
+    weights: NDArray[np.float64]
+    """Total weight on each step."""
+    counts: NDArray[np.int64]
+    """Rows on each step."""
+    lower: NDArray[np.float64]
+    """A proven lower bound of each value."""
+    upper: NDArray[np.float64]
+    """A proven upper bound of each value."""
+    increasing: NDArray[np.bool_]
+    """Whether values of each group rise with the score."""
+    loss: Loss
+    """What was minimised; parameters that differ from row to row are in the order of groups."""
+    rows: NDArray[np.int64] | None
+    """Where such parameters of each group begin and end; None if there are none."""
+
+    def __init__(
+        self,
+        keys: Iterable[Key],
+        offsets: ArrayLike,
+        left: ArrayLike,
+        right: ArrayLike,
+        step_values: ArrayLike,
+        weights: ArrayLike,
+        counts: ArrayLike,
+        loss: str | Loss = "squared",
+        increasing: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+    ) -> None:
+        given, the_loss = list(keys), loss_of(loss)
+        columns = left, right, step_values, weights, counts, lower, upper
+        rising = np.ones(len(given), dtype=np.bool_) if increasing is None else increasing
+        own, borders, steps, directions, row_borders = _validation_groups.map_parts(
+            given, offsets, columns, rising, the_loss, rows
+        )
+        self._set(own, borders, steps, the_loss, directions, row_borders)
+
+    @classmethod
+    def _of_parts(
+        cls,
+        keys: list[Any],
+        offsets: NDArray[np.int64],
+        steps: Steps,
+        loss: Loss,
+        increasing: NDArray[np.bool_],
+        rows: NDArray[np.int64] | None,
+    ) -> StaircaseMap:
+        """A map of arrays that nobody else holds and that are known to be right."""
+        found = cls.__new__(cls)
+        found._set(keys, offsets, steps, loss, increasing, rows)
+        return found
+
+    def _set(
+        self,
+        keys: list[Any],
+        offsets: NDArray[np.int64],
+        steps: Steps,
+        loss: Loss,
+        increasing: NDArray[np.bool_],
+        rows: NDArray[np.int64] | None,
+    ) -> None:
+        columns = (steps.values if column is None else column for column in steps)
+        for name, column in zip(_ARRAYS, (offsets, *columns, increasing), strict=True):
+            column.setflags(write=False)
+            _put(self, name, column)
+        if rows is not None:
+            rows.setflags(write=False)
+        _put(self, "_keys", keys)
+        _put(self, "_places", None)
+        _put(self, "loss", loss)
+        _put(self, "rows", rows)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a StaircaseMap cannot be changed; tried to set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a StaircaseMap cannot be changed; tried to delete {name!r}")
+
+    def _place_of(self) -> dict[Key, int]:
+        """The place of each key; made when it is first asked for (two threads may both make it: it is the same)."""
+        if self._places is None:
+            _put(self, "_places", {key: place for place, key in enumerate(self._keys)})
+        return self._places  # type: ignore[return-value]
+
+    def __getitem__(self, key: Key) -> Staircase:
+        return self._at(self._place_of()[key])
+
+    def _at(self, place: int) -> Staircase:
+        own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        columns = [getattr(self, name)[own] for name in _ARRAYS[1:6]]
+        bounds = [None if one is self.step_values else one[own] for one in (self.lower, self.upper)]
+        loss = self.loss if self.rows is None else self.loss.of_rows(slice(*self.rows[place : place + 2].tolist()))
+        return Staircase._of_steps(Steps(*columns, *bounds), loss, bool(self.increasing[place]))
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._place_of()
+
+    def predict(
+        self,
+        scores: ArrayLike,
+        groups: ArrayLike,
+        *,
+        default: Staircase | None = None,
+        interpolation: str = "step",
+        out_of_bounds: str = "clip",
+        n_threads: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Evaluate for each row the staircase of its group.
+
+        Parameters
+        ----------
+        scores : array_like of shape (n,)
+        groups : array_like of shape (n,)
+            As in `fit_groups`.
+        default : Staircase, optional
+            For groups that were not fitted; without it, they are an error.
+        interpolation, out_of_bounds
+            As in `Staircase.predict`.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n,)
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> found.predict([1, 5, 1], ["a", "a", "b"])
+        array([0. , 1. , 2.5])
+        >>> found.predict([1, 1], ["a", "z"], default=sf.fit([1, 2], [5, 6]))
+        array([0., 5.])
+        """
+        linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
+        outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
+        _validation_groups.default_staircase(default, Staircase)
+        queries = _validation_groups.query_column(scores)
+        workers = settings.num_threads(n_threads, len(queries))
+        result = np.empty(len(queries))
+        if not len(queries):
+            _validation_groups.no_groups(groups)
+            return result
+        column = _validation_groups.group_column(groups, len(queries))
+        places = self._places_of(column)
+        if outside == "raise":
+            low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
+            _validation_groups.within_groups(queries, low, high, column, places)
+
+        def look_up(part: slice) -> tuple[int, int]:
+            steps = self.offsets, self.left, self.right, self.step_values
+            return _lookup.evaluate_groups(
+                queries[part], column.numbers[part], column.low, places, *steps, linear, outside == "nan", result[part]
+            )
+
+        shares = threads.parts(len(queries), workers)
+        strange = False
+        for part, (nan, unknown) in zip(shares, threads.each(look_up, shares), strict=True):
+            _validation.not_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+            if unknown >= 0 and default is None:
+                row = part.start + unknown
+                _validation_groups.unknown_group(column.key_of(int(column.numbers[row])), row)
+            strange |= unknown >= 0
+        if strange and default is not None:
+            rows = np.flatnonzero(places[column.numbers.astype(np.int64) - column.low] < 0)
+            result[rows] = default.predict(
+                queries[rows], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
+            )
+        return result
+
+    def _places_of(self, column: GroupColumn) -> NDArray[np.int32]:
+        """The place of each number of a column, or -1."""
+        if column.keys is not None:
+            find = self._place_of().get
+            found = np.array([find(key, -1) for key in column.keys], dtype=np.int32)
+            return found[column.ranks]
+        found = np.full(column.size, -1, dtype=np.int32)
+        if not isinstance(self._keys[0], str):
+            # keys are in order: those in the range of numbers are side by side
+            first, last = (bisect.bisect_left(self._keys, end) for end in (column.low, column.low + column.size))
+            found[np.array(self._keys[first:last], dtype=np.int64) - column.low] = np.arange(first, last)
+        return found
+
+    def predict_columns(
+        self,
+        scores: ArrayLike,
+        *,
+        interpolation: str = "step",
+        out_of_bounds: str = "clip",
+        n_threads: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Evaluate for each column the staircase of its place: the first, the second, ..
+
+        Parameters
+        ----------
+        scores : array_like of shape (n, n_groups)
+        interpolation, out_of_bounds, n_threads
+            As in `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n, n_groups)
+        """
+        columns = _validation_groups.score_table(scores)
+        _validation_groups.table_width(len(columns), len(self))
+        result = np.empty(columns.shape)
+        workers = settings.num_threads(n_threads, columns.size)
+
+        def look_up(part: slice) -> None:
+            options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
+            for place in range(part.start, part.stop):
+                with _validation_groups.told_of(f"column {place}"):
+                    self._at(place).predict(
+                        columns[place], out=result[place], n_threads=1 if len(shares) > 1 else n_threads, **options
+                    )
+
+        shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
+        threads.each(look_up, shares)
+        return result.T
+
+    def to_frame(self) -> Any:
+        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count."""
+        pandas = _validation_groups.library("pandas", "to_frame")
+        n_steps = np.diff(self.offsets)
+        keys = map_file.key_array(self._keys)
+        columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
+        return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to a file; an existing file is replaced at once or not at all."""
+        map_file.write(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
+        return cls(**map_file.read(path))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StaircaseMap):
+            return Mapping.__eq__(self, other)
+        arrays = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+        kinds = type(self._keys[0]) is type(other._keys[0])
+        return arrays and kinds and self._keys == other._keys and self._losses() == other._losses()
+
+    def _losses(self) -> tuple[Loss, list[int] | None]:
+        return self.loss, None if self.rows is None else self.rows.tolist()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[StaircaseMap], tuple[Any, ...]]:
+        return StaircaseMap, tuple(self.parts().values())
+
+    def parts(self) -> dict[str, Any]:
+        """What makes an equal map."""
+        bounds = [None if one is self.step_values else one for one in (self.lower, self.upper)]
+        columns = {name: getattr(self, name) for name in _ARRAYS[:6]}
+        more = {"loss": self.loss, "increasing": self.increasing, "lower": bounds[0], "upper": bounds[1]}
+        return {"keys": list(self._keys), **columns, **more, "rows": self.rows}
+
+    def __copy__(self) -> StaircaseMap:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> StaircaseMap:
+        return self
+
+    def __repr__(self) -> str:
+        groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
+        steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
+        return (
+            f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
+            f"{steps}, {self.counts.sum()} rows, {self.loss.name}>"
+        )
