@@ -313,9 +313,8 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    for line in (
-        line for group in (fits, groups, orders, sequences, predictions, losses, arrivals) for line in group(n)
-    ):
+    parts = fits, groups, orders, sequences, predictions, losses, arrivals
+    for line in (line for part in parts for line in part(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)
             bar, verdict = ("", "") if line.bar is None else (f"{line.bar:.3g}x", "yes" if ok else "NO")

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _sums, _validation_arrivals, archive, documents, levels
+from staircase_fast import _sums, archive, documents, levels
 from staircase_fast.exact import Extent
 from staircase_fast.levels import Kept, Run, Sums, Tallies
 from staircase_fast.losses import Loss
@@ -41,7 +41,6 @@ def write(path: str | os.PathLike[str], loss: Loss, increasing: bool, run: Run |
 def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
     """The loss, whether values rise, and all rows."""
     loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("increasing", "form", "n_rows"))
-    _validation_arrivals.saveable(loss)
     if type(header["n_rows"]) is not int or not 0 <= header["n_rows"] < 2**62:
         raise ValueError(f"field `n_rows` must be an integer >= 0 and < 2**62; got {header['n_rows']!r}.")
     form = header["form"]

@@ -28,9 +28,9 @@ def write(
 
 
 def read(
-    path: str | os.PathLike[str], what: str, kind: tuple[str, int], fields: tuple[str, ...]
+    path: str | os.PathLike[str], what: str, kind: tuple[str, int], fields: tuple[str, ...], *, functions: bool = False
 ) -> tuple[Loss, dict[str, Any], dict[str, NDArray[Any]]]:
-    """The loss, the header, which has these fields, and the arrays of a file."""
+    """The loss (see `documents.loss_from`), the header, which has these fields, and the arrays of a file."""
     with open(path, "rb") as file:
         try:
             _not_compressed(file)
@@ -43,7 +43,7 @@ def read(
         raise ValueError("field `header` must be JSON text, as bytes.")
     # decoding has errors of its own: each is a ValueError that names the byte
     header = documents.document_of(text.tobytes().decode(), what, kind, fields)
-    return documents.loss_from(header["loss"]), header, arrays
+    return documents.loss_from(header["loss"], functions=functions), header, arrays
 
 
 def _not_compressed(file: Any) -> None:

@@ -84,11 +84,11 @@ def plain_loss(loss: Loss) -> dict[str, Any]:
     }
 
 
-def loss_from(given: object) -> Loss:
-    """The loss that was saved."""
+def loss_from(given: object, *, functions: bool = False) -> Loss:
+    """The loss that was saved; one that was made of functions, which are not, if `functions` may be missed."""
     if not isinstance(given, dict) or "name" not in given:
         raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
-    if isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
+    if functions and isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
         return _FUNCTIONS[given["name"]](forgotten)
     kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
     if kind is None:

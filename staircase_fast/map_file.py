@@ -53,9 +53,9 @@ def key_array(keys: list[Any]) -> NDArray[Any]:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The arguments of `StaircaseMap` that a file holds; the constructor judges lengths, order and finiteness."""
-    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("keys",))
+    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("keys",), functions=True)
     documents.known_fields(arrays, _WHAT, ("keys", *_ARRAYS), (*_MORE_ARRAYS, "key_ends"))
-    if header["keys"] not in _KINDS:
+    if not isinstance(header["keys"], str) or header["keys"] not in _KINDS:
         raise ValueError(f"field `keys` must be one of {', '.join(map(repr, _KINDS))}; got {header['keys']!r}.")
     ends = arrays.pop("key_ends", None)
     keys = _keys(arrays.pop("keys"), ends, header["keys"])

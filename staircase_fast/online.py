@@ -69,9 +69,8 @@ class Online:
 
         self._lock = threading.Lock()
         self._loss, self._increasing, self._keeper = loss, increasing, keeper
-        self._heavy = (
-            keeper.total_weight > _validation_arrivals.MODERATE_WEIGHT
-        )  # whether the sum of weights may overflow
+        # whether the sum of weights may overflow
+        self._heavy = keeper.total_weight > _validation_arrivals.MODERATE_WEIGHT
         self._waiting: arrivals.Waiting = []  # rows that were judged; the keeper has not seen them
         # targets and weights that may wait; none may for a user's rule: what it raises, it raises at once
         lowest, highest = max(loss.target_range[0], -_EXACT), min(loss.target_range[1], _EXACT)

@@ -43,4 +43,5 @@ def fields_of(text: str) -> dict[str, Any]:
     document = documents.document_of(text, "a staircase", (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
     names = (name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document)
     fields = {name: documents.numbers_of(name, document[name]) for name in names}
-    return {**fields, "loss": documents.loss_from(document["loss"]), "increasing": document["increasing"]}
+    loss = documents.loss_from(document["loss"], functions=True)
+    return {**fields, "loss": loss, "increasing": document["increasing"]}

@@ -86,7 +86,6 @@ def parts_of(text: str) -> tuple[Loss, bool, arrivals.Keeper]:
     """The loss, the direction and the keeper that `text` holds."""
     document = document_of(text, _WHAT, (FORMAT, VERSION), _FIELDS, (*_MEAN_FIELDS, "values"))
     loss, increasing = loss_from(document["loss"]), document["increasing"]
-    _validation_arrivals.saveable(loss)
     keeper = arrivals.keeper_for(loss, decreasing=not increasing)
     ends = {name: numbers_of(name, document[name]) for name in ("left", "right", "counts")}
     _judge_ends(ends)

@@ -550,7 +550,7 @@ def test_a_rule_cannot_be_saved():
     with pytest.raises(TypeError, match="`loss` must not be made of functions, which are not saved"):
         sf.Online(L.UpdateRule(mean)).to_json()
     text = sf.Online().to_json().replace("squared_error", "update_rule")
-    with pytest.raises(TypeError, match="without functions"):
+    with pytest.raises(ValueError, match="field `loss` must name one of"):
         sf.Online.from_json(text)
 
 
