@@ -29,6 +29,7 @@ else:
 CHECKED = VARIANT == "checked"
 BUILD_BASE = f"build/{VARIANT}"
 C_DIR = f"{BUILD_BASE}/cython"
+SHARED = "staircase_fast._shared"  # what Cython's memoryviews need, compiled once for all kernels
 
 DIRECTIVES = {
     "language_level": 3,
@@ -48,7 +49,7 @@ DIRECTIVES = {
 # multiply-add that only some processors have.
 UNIX_MATH = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_COMPILE = {
-    "release": ["-O3", *UNIX_MATH],
+    "release": ["-O3", "-g0", *UNIX_MATH],
     # A trap needs no runtime library. Python's own flags may hold -fwrapv, which would hide
     # signed overflow.
     "checked": [
@@ -123,6 +124,7 @@ class BuildExt(build_ext):
             emit_linenums=VARIANT == "coverage",
             force=self.force or stale,
             nthreads=self.parallel,
+            shared_utility_qualified_name=SHARED,
         )
         sources = {extension.name: extension.sources for extension in translated}
         for extension in self.extensions:
@@ -140,16 +142,11 @@ class BuildExt(build_ext):
 
 
 def extensions():
+    sources = {SHARED: f"{SHARED.replace('.', '/')}.c"}  # Cython writes it
+    for path in sorted(glob("staircase_fast/*.pyx")):
+        sources[path.removesuffix(".pyx").replace(os.sep, ".").replace("/", ".")] = path
     depends = [*sorted(glob("staircase_fast/*.pxd")), "setup.py"]
-    return [
-        Extension(
-            path.removesuffix(".pyx").replace(os.sep, ".").replace("/", "."),
-            [path],
-            depends=depends,
-            define_macros=MACROS,
-        )
-        for path in sorted(glob("staircase_fast/*.pyx"))
-    ]
+    return [Extension(name, [path], depends=depends, define_macros=MACROS) for name, path in sources.items()]
 
 
 if __name__ == "__main__":  # cythonize's worker processes may import this file

@@ -101,6 +101,7 @@ def test_a_row_of_the_newest_score_can_part_what_was_joined():
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @both_directions
 @pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.long
 def test_after_every_row_the_staircase_is_that_of_a_batch(kind, increasing, weighted):
     loss, n = EXACT[kind][0], 2000
     columns = arriving(kind, n, weighted=weighted)
