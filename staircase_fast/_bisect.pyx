@@ -278,14 +278,14 @@ cdef inline bint is_closed(const Run *run, const Output *out) noexcept nogil:
 cdef inline void close(const Run *run, Output *out) noexcept nogil:
     """A run with narrow bounds is a block."""
     cdef Run block = run[0]
-    if run.side != EITHER and not run.value == run.value:
-        block.value = run.hi if run.side == LEAST else run.lo
-    elif not run.value == run.value:
+    if not run.value == run.value:
         block.value = 0.5 * run.lo + 0.5 * run.hi
-        if run.d_lo > 0.0 > run.d_hi:
+        if run.lo < 0.0 < run.hi and run.hi - run.lo > out.tol:
+            block.value = 0.0                 # as good as any other, and what symmetric targets are meant to have
+        elif run.side != EITHER:
+            block.value = run.hi if run.side == LEAST else run.lo
+        elif run.d_lo > 0.0 > run.d_hi:
             block.value = held(run.lo + (run.hi - run.lo) * (run.d_lo / (run.d_lo - run.d_hi)), run.lo, run.hi)
-    if run.lo < 0.0 < run.hi and run.hi - run.lo > out.tol:
-        block.value = 0.0                     # as good as any other, and what symmetric targets are meant to have
     out.done[out.n_done] = block
     out.n_done += 1
 
@@ -316,6 +316,8 @@ cdef void settle(
         child.value = run.value
     else:
         child.value = run.cut
+        if run.lo < 0.0 < run.hi and fabs(run.cut) <= noise:
+            child.value = 0.0                 # as near to the root
     if is_closed(&child, out):
         close(&child, out)
     else:

@@ -25,7 +25,7 @@ from staircase_fast._twofold cimport Twofold, add, rounded_off
 
 cdef enum:
     CHUNK = 512           # rows whose slopes are found before they are summed
-    FEW = 32              # rows that may be passed by together
+    FEW = 32              # rows that are summed side by side
 
 ctypedef struct Part:
     Py_ssize_t end        # the first row that does not belong to it
@@ -73,7 +73,7 @@ cdef inline void see(
     cdef double[CHUNK] slopes
     cdef double[CHUNK] rises
     cdef Py_ssize_t i, end, skipped = -1, looked = 0
-    cdef double least = 0.0, lowest, doubt
+    cdef double least = 0.0, slack = 0.0, lowest, doubt
     cdef Few few
     if weights != NULL:
         for i in range(n):
@@ -86,7 +86,7 @@ cdef inline void see(
         if (whole or big == NULL) and i + FEW <= n:
             few = sum_few(&sums, NULL if big == NULL else big + i, tail + i, curve + i)
             lowest = sums.big.hi + (sums.big.lo + (sums.tail.hi + sums.tail.lo)) - few.dip
-            doubt = 4.0 * error_of(few.since.doubt)
+            doubt = 4.0 * error_of(few.since.doubt) + slack
             if big != NULL:                   # beside them, tails may have been rounded off
                 doubt += 1e-15 * (fabs(sums.big.hi) + 2 * FEW)
             if lowest > least + doubt:
@@ -100,6 +100,7 @@ cdef inline void see(
                 i += FEW
                 # sums begin anew at the last of these rows, and P is less among them by so much
                 least = lesser(few.fall - few.dip, 0.0)
+                slack = doubt
                 sums.since.end = sums.next + i
                 begin_anew(&sums)
                 continue
@@ -109,6 +110,7 @@ cdef inline void see(
             sums = before
             skipped = -1
             least = 0.0
+            slack = 0.0
         end = min(n, i + FEW)
         while i < end:
             look_at(

@@ -7,7 +7,7 @@ from staircase_fast.exact import Scale
 
 def work_size(most_rows: int, part_rows: int, n_words: int) -> int: ...
 def fit_scattered(
-    rows: NDArray[np.uint64],
+    rows: NDArray[np.uint32],
     starts: NDArray[np.int64],
     parts: NDArray[np.int64],
     first: int,

@@ -12,7 +12,8 @@ from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport number, unpacked
 from staircase_fast._nan cimport are_labels, has_nan
 from staircase_fast._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
-from staircase_fast._sort cimport Triple, double_of
+from staircase_fast._sort cimport Triple
+from staircase_fast._travel cimport ONE_DOUBLE, THREE_DOUBLES, double_in
 
 
 def work_size(Py_ssize_t most_rows, Py_ssize_t part_rows, int n_words):
@@ -51,7 +52,7 @@ cdef Task new_task(
 
 
 def fit_scattered(
-    const uint64_t[:, ::1] rows not None,      # IN  from `_together.scatter`
+    const uint32_t[:, ::1] rows not None,      # IN  from `_together.scatter`
     const int64_t[::1] starts not None,        # IN  first row of each group if all stood together, and one more
     const int64_t[::1] parts not None,         # IN  first group of each part, and one more
     Py_ssize_t first,                          # IN  fit the groups of parts [first, last)
@@ -74,7 +75,7 @@ def fit_scattered(
     """Return how many steps there are, or -1: a score is NaN."""
     cdef Py_ssize_t width = rows.shape[1], p, group, start, n
     cdef Task task = new_task(
-        scale, decreasing, lo, hi, most_rows, part_rows, &work[0], width == 2, width == 4
+        scale, decreasing, lo, hi, most_rows, part_rows, &work[0], width == ONE_DOUBLE, width == THREE_DOUBLES
     )
     cdef bint fine = True
     task.steps = Steps(&left[0], &right[0], &values[0], &weights[0], &counts[0], 0)
@@ -97,25 +98,25 @@ def fit_scattered(
 
 
 cdef inline void bring(
-    Columns *columns, const uint64_t *rows, Py_ssize_t width, Py_ssize_t n, int64_t *places
+    Columns *columns, const uint32_t *rows, Py_ssize_t width, Py_ssize_t n, int64_t *places
 ) noexcept nogil:
     """Bring rows of a part to their groups."""
     cdef Py_ssize_t at
-    if width == 2:
+    if width == ONE_DOUBLE:
         for _ in range(n):
-            at = places[rows[1] >> 1]
-            places[rows[1] >> 1] = at + 1
-            columns.x[at] = double_of(rows[0])
-            columns.labels[at] = rows[1] & 1
-            rows += 2
+            at = places[rows[0] >> 1]
+            places[rows[0] >> 1] = at + 1
+            columns.x[at] = double_in(rows + 1)
+            columns.labels[at] = rows[0] & 1
+            rows += ONE_DOUBLE
         return
     for _ in range(n):
-        at = places[rows[width - 1]]
-        places[rows[width - 1]] = at + 1
-        columns.x[at] = double_of(rows[0])
-        columns.y[at] = double_of(rows[1])
-        if width == 4:
-            columns.w[at] = double_of(rows[2])
+        at = places[rows[0]]
+        places[rows[0]] = at + 1
+        columns.x[at] = double_in(rows + 1)
+        columns.y[at] = double_in(rows + 3)
+        if width == THREE_DOUBLES:
+            columns.w[at] = double_in(rows + 5)
         rows += width
 
 

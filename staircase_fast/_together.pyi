@@ -3,6 +3,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+ROW_WORDS: tuple[int, int, int]
+
 def look(groups: NDArray[Any]) -> tuple[int, int, int]: ...
 def number(
     groups: NDArray[Any],
@@ -19,5 +21,5 @@ def scatter(
     numbers: NDArray[np.int32],
     part_of: NDArray[np.uint16],
     places: NDArray[np.int64],
-    rows: NDArray[np.uint64],
+    rows: NDArray[np.uint32],
 ) -> bool: ...

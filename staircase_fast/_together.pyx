@@ -4,26 +4,31 @@
     scatter    rows go to parts, each of them some groups whose rows a cache holds; there they find their group
                (_groups.pyx).  Written to as many places as there are groups, every row would miss the cache.
 
-A row on its way is two to four words, side by side so that it is written once: the bits of its score, then
+A row on its way is some words of 32 bits, side by side so that it is written once, and no more of them than it needs:
+fresh memory is dear.  It is
 
-    labels           number << 1 | label
-    other targets    the bits of the target, of the weight if there are weights, and the number
+    labels           number << 1 | label, and the score
+    other targets    the number, the score, the target, and the weight if there are weights
 
 Kernels here assume clean input: n >= 1, contiguous columns, numbers within range; but not that scores are no NaN, nor
 that what looks like labels is.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 from staircase_fast._cells cimport BATCH, floating
 from staircase_fast._exact cimport number as number_t
 from staircase_fast._nan cimport are_labels
-from staircase_fast._sort cimport bits_of
+from staircase_fast._travel cimport ONE_DOUBLE, THREE_DOUBLES, TWO_DOUBLES, put
 
 ctypedef fused integer:
     uint8_t
     int32_t
     int64_t
+
+
+# Of a row with a label; with another target; with a weight as well.
+ROW_WORDS = ONE_DOUBLE, TWO_DOUBLES, THREE_DOUBLES
 
 
 def look(const integer[::1] groups not None):
@@ -76,12 +81,12 @@ def scatter(
     const int32_t[::1] numbers not None,       # IN
     const uint16_t[::1] part_of not None,      # IN  the part of each number
     int64_t[::1] places not None,              # IN/OUT where the next row of each part belongs
-    uint64_t[:, ::1] rows not None,            # OUT in two columns: labels
+    uint32_t[:, ::1] rows not None,            # OUT in ONE_DOUBLE columns: labels
 ):
     """Return whether all is as it looked: False if a target that should be 0 or 1 is not."""
     cdef Py_ssize_t n = scores.shape[0], start = 0, size
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
-    cdef bint labels = rows.shape[1] == 2, fine = True
+    cdef bint labels = rows.shape[1] == ONE_DOUBLE, fine = True
     with nogil:
         while start < n and fine:
             size = min(BATCH, n - start)
@@ -97,31 +102,33 @@ def scatter(
 
 cdef inline void scatter_batch(
     const floating *x, const number_t *y, const double *w, const int32_t *numbers, Py_ssize_t n,
-    const uint16_t *part_of, int64_t *places, uint64_t *rows, bint labels
+    const uint16_t *part_of, int64_t *places, uint32_t *rows, bint labels
 ) noexcept nogil:
     cdef uint16_t parts[BATCH]
     cdef Py_ssize_t i
-    cdef uint64_t *out
+    cdef uint32_t *out
     for i in range(n):
         parts[i] = part_of[numbers[i]]
     if labels:
         for i in range(n):
-            out = rows + 2 * places[parts[i]]
-            places[parts[i]] += 1
-            out[0] = bits_of(<double>x[i] + 0.0)          # -0.0 becomes the 0.0 it equals
-            out[1] = <uint64_t>numbers[i] << 1 | (y[i] != 0)
+            out = next_row(rows, ONE_DOUBLE, places + parts[i])
+            out[0] = <uint32_t>numbers[i] << 1 | (y[i] != 0)
+            put(out + 1, <double>x[i] + 0.0)              # -0.0 becomes the 0.0 it equals
     elif w == NULL:
         for i in range(n):
-            out = rows + 3 * places[parts[i]]
-            places[parts[i]] += 1
-            out[0] = bits_of(<double>x[i] + 0.0)
-            out[1] = bits_of(<double>y[i])
-            out[2] = <uint64_t>numbers[i]
+            out = next_row(rows, TWO_DOUBLES, places + parts[i])
+            out[0] = <uint32_t>numbers[i]
+            put(out + 1, <double>x[i] + 0.0)
+            put(out + 3, <double>y[i])
     else:
         for i in range(n):
-            out = rows + 4 * places[parts[i]]
-            places[parts[i]] += 1
-            out[0] = bits_of(<double>x[i] + 0.0)
-            out[1] = bits_of(<double>y[i])
-            out[2] = bits_of(w[i])
-            out[3] = <uint64_t>numbers[i]
+            out = next_row(rows, THREE_DOUBLES, places + parts[i])
+            out[0] = <uint32_t>numbers[i]
+            put(out + 1, <double>x[i] + 0.0)
+            put(out + 3, <double>y[i])
+            put(out + 5, w[i])
+
+
+cdef inline uint32_t *next_row(uint32_t *rows, int width, int64_t *place) noexcept nogil:
+    place[0] += 1
+    return rows + width * (place[0] - 1)

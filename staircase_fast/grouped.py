@@ -17,6 +17,7 @@ _PART_ROWS = 8192  # those of a part lie in the nearest caches
 _MOST_PARTS = 512  # more, and writing to all of them at once gets slow
 _ROWS_AT_ONCE = 1 << 18  # some milliseconds: then signals are looked at
 _MOST_ROWS = 1 << 31  # of one count
+_LABEL_WORDS, _TARGET_WORDS, _WEIGHT_WORDS = _together.ROW_WORDS
 NO_RANKS = np.empty(0, dtype=np.int32)
 
 
@@ -88,7 +89,7 @@ class Standing:
 class Scattered:
     """Groups whose rows were brought together as far as the cache asks for it."""
 
-    def __init__(self, rows: NDArray[np.uint64], sizes: NDArray[np.int64], parts: Parts) -> None:
+    def __init__(self, rows: NDArray[np.uint32], sizes: NDArray[np.int64], parts: Parts) -> None:
         self.rows, self.parts = rows, parts
         self.starts = np.append(0, np.cumsum(sizes))
         self.places = np.empty(len(sizes), dtype=np.int64)
@@ -103,11 +104,11 @@ class Scattered:
     def columns_of(self, unit: int) -> Columns:
         start = int(self.starts[self.group_of(unit)])
         rows = self.rows[start : start + int(self.unit_rows[unit])]
-        width = rows.shape[1]
-        if width == 2:
-            return rows[:, 0].copy().view(np.float64), (rows[:, 1] & 1).astype(np.uint8), np.empty(0)
-        w = rows[:, 2].copy().view(np.float64) if width == 4 else np.empty(0)
-        return rows[:, 0].copy().view(np.float64), rows[:, 1].copy().view(np.float64), w
+        doubles = rows[:, 1:].copy().view(np.float64)
+        if rows.shape[1] == _LABEL_WORDS:
+            return doubles[:, 0].copy(), (rows[:, 0] & 1).astype(np.uint8), np.empty(0)
+        w = doubles[:, 2].copy() if rows.shape[1] == _WEIGHT_WORDS else np.empty(0)
+        return doubles[:, 0].copy(), doubles[:, 1].copy(), w
 
     def fit(self, piece: Piece, scale: Scale, options: Options, work: Any, n_steps: Any, out: Any) -> int:
         return _groups.fit_scattered(
@@ -147,7 +148,8 @@ def brought_together(columns: Columns, groups: Numbered, *, labels: bool) -> Sta
         _together.find_begins(groups.numbers, begins)
         return Standing(columns, begins, groups.sizes, labels=labels)
     parts = parts_of(groups.sizes)
-    rows = np.empty((len(groups.numbers), 2 if labels else 4 if len(columns[2]) else 3), dtype=np.uint64)
+    words = _LABEL_WORDS if labels else _WEIGHT_WORDS if len(columns[2]) else _TARGET_WORDS
+    rows = np.empty((len(groups.numbers), words), dtype=np.uint32)
     # the first share of rows comes first in each part, then the second, ..
     inside = np.array([np.add.reduceat(counts, parts.firsts[:-1], dtype=np.int64) for counts in groups.counts])
     places = np.cumsum(inside, axis=0) - inside + (np.cumsum(parts.rows) - parts.rows)

@@ -870,3 +870,27 @@ def test_a_keyboard_interrupt_stops_a_long_fit_promptly():
 
 def test_python_and_the_kernel_mean_the_same_by_a_run():
     assert rounds.RUN.itemsize == _bisect.run_size()
+
+
+def test_a_block_of_slopes_that_have_levelled_off_is_not_taken_for_zero():
+    # any value between the last two targets is as good in floats; zero, which is below the step before, is not
+    targets = [6.123073, 4.698028, 7295077.923, 5.231226]
+    for first in ([-897126.9], [-897126.9, 3.0, 5.0]):
+        y = np.array([*first, *targets])
+        x = np.arange(len(y))
+        stairs = sf.fit(x, y, loss=L.LogCosh(0.05))
+        assert sf.certify(stairs, x, y).optimal
+        assert stairs.values[-1] > 5.5
+
+
+def test_heavy_rows_and_outliers_leave_a_fit_that_is_certified():
+    rng = np.random.default_rng(5)
+    losses = [L.Expectile(0.8), L.Expectile(0.01), L.Power(1.5), L.Power(3), L.Huber(0.1), L.LogCosh(0.05)]
+    for trial in range(120):
+        n = int(rng.integers(40, 1500))
+        x, y = np.arange(n), rng.normal(size=n) + np.linspace(0, rng.choice([0, 1, 5]), n)
+        if trial % 3 == 0:
+            y *= np.where(rng.random(n) < 0.02, 1e6, 1.0)
+        w = np.exp(rng.choice([0, 3, 8]) * rng.normal(size=n)) if trial % 2 else None
+        stairs = sf.fit(x, y, loss=losses[trial % 6], sample_weight=w)
+        assert sf.certify(stairs, x, y, sample_weight=w).optimal
