@@ -6,17 +6,49 @@
 array([0. , 0.5, 1. ])
 """
 
+from typing import TYPE_CHECKING, Any
+
 from staircase_fast import losses
-from staircase_fast.accumulator import Accumulator
-from staircase_fast.anytime import Anytime
-from staircase_fast.certificate import Certificate, certify
 from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
-from staircase_fast.groups import fit_columns, fit_groups
-from staircase_fast.online import Online
-from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
 from staircase_fast.settings import get_num_threads, set_num_threads
 from staircase_fast.staircase import Staircase
-from staircase_fast.staircase_map import StaircaseMap
+
+if TYPE_CHECKING:
+    from staircase_fast.accumulator import Accumulator
+    from staircase_fast.anytime import Anytime
+    from staircase_fast.certificate import Certificate, certify
+    from staircase_fast.groups import fit_columns, fit_groups
+    from staircase_fast.online import Online
+    from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
+    from staircase_fast.staircase_map import StaircaseMap
+else:
+    # imported when first asked for: most programs fit and predict, and should not wait for the rest
+    _LATER = {
+        "Accumulator": "accumulator",
+        "Anytime": "anytime",
+        "Certificate": "certificate",
+        "Online": "online",
+        "StaircaseMap": "staircase_map",
+        "UnimodalResult": "prefix",
+        "certify": "certificate",
+        "fit_columns": "groups",
+        "fit_groups": "groups",
+        "prefix_losses": "prefix",
+        "unimodal_regression": "prefix",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Accumulator",

@@ -316,7 +316,7 @@ cdef void settle(
         child.value = run.value
     else:
         child.value = run.cut
-        if run.lo < 0.0 < run.hi and fabs(run.cut) <= noise:
+        if run.lo < 0.0 < run.hi and fabs(run.cut) <= child.step:
             child.value = 0.0                 # as near to the root
     if is_closed(&child, out):
         close(&child, out)
