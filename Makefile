@@ -82,7 +82,7 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	find build/coverage -name '*.gcda' -delete
 	cd build/coverage-install && export PYTHONPATH="$$PWD" COVERAGE_FILE="$(COVERAGE_FILE)" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PWD" \
-	&& $(ROOT_VENV) -m coverage run --rcfile="$(ROOT)/pyproject.toml" -m pytest "$(ROOT)/tests"
+	&& $(ROOT_VENV) -m coverage run --rcfile="$(ROOT)/pyproject.toml" -m pytest -n auto "$(ROOT)/tests"
 	COVERAGE_FILE="$(COVERAGE_FILE)" $(VENV) -m coverage combine --quiet
 	@python=0; kernels=0; \
 	COVERAGE_FILE="$(COVERAGE_FILE)" $(VENV) -m coverage report || python=$$?; \

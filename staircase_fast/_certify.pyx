@@ -145,14 +145,16 @@ cdef inline void add_row(
     const Rows *rows, Py_ssize_t row, double z, double big, double tail, double curve, Total *sums
 ) noexcept nogil:
     cdef double w = rows.w[row] if rows.w != NULL else 1.0, sign = -1.0 if rows.backward else 1.0
-    cdef double y = rows.y[row], p = rows.model.p[row * rows.model.p_step], distance, product
+    cdef double y = rows.y[row], p = rows.model.p[row * rows.model.p_step], distance, product, most
     sums.doubt += TINY * (1.0 + w + lesser(fabs(tail), MOST))
     tail = lesser(greater(w * tail, -MOST), MOST)
     add(&sums.tail, sign * tail)
     sums.doubt += 8.0 * ULP * fabs(tail)
     if curve != 0.0:                          # it is where z may be infinite
         distance = fabs(z) + fabs(p) if rows.model.kind == LOGISTIC else fabs(z - y)
-        sums.doubt += lesser(w * fabs(curve) * (2.0 * ULP * distance + rows.target_error * fabs(y)), MOST)
+        # (of a slope beyond all numbers, the sign is certain)
+        most = MOST if fabs(tail) < MOST else 0.5 * MOST
+        sums.doubt += lesser(w * fabs(curve) * (2.0 * ULP * distance + rows.target_error * fabs(y)), most)
     if big != 0.0:
         product = w * big
         add_big(sums, sign * product)

@@ -303,3 +303,11 @@ def test_every_fit_of_means_is_certified_whatever_the_numbers(rows, increasing):
     certificate = sf.certify(stairs, rows.scores, rows.targets, sample_weight=rows.weights)
     assert certificate.optimal
     assert certificate.gap >= 0
+
+
+def test_slopes_beyond_all_numbers_leave_no_bound_on_the_gap():
+    for value in (1e60, -1e60):
+        far = sf.Staircase([1], [2], [value], [2], [2], loss=sf.losses.Power(8))
+        certificate = sf.certify(far, [1, 2], [0.0, 1.0])
+        assert not certificate.optimal
+        assert certificate.gap == math.inf

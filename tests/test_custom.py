@@ -968,3 +968,42 @@ def test_isotonic_regression_takes_a_rule():
 def test_auto_is_refused_for_a_rule():
     with pytest.raises((TypeError, ValueError), match=r"increasing|auto"):
         sf.fit([1, 2, 3], [3.0, 2.0, 1.0], loss=UpdateRule(mean), increasing="auto")
+
+
+def test_a_compiled_derivative_that_is_nan_only_between_the_ends_is_refused_when_it_is_met():
+    gap = DOUBLES(lambda z, y: math.nan if 0.2 < z < 0.8 else z - y)
+    with pytest.raises(ValueError, match=r"`derivative` must not be NaN; got nan for sample \d at z = 0\.5"):
+        sf.fit([1, 2], [1.0, 0.0], loss=Custom(gap))
+
+
+def test_a_low_level_callable_of_something_unknown_is_refused():
+    class Odd(tuple):
+        function, user_data = "nothing", None
+
+    with pytest.raises(TypeError, match="`derivative` must be a function or the address of one"):
+        Custom(Odd())
+
+
+def test_a_compiled_derivative_takes_no_args():
+    with pytest.raises(ValueError, match=r"`args` must be empty where `derivative` is compiled; got \(1.0,\)"):
+        Custom(plain, (1.0,))
+
+
+def test_the_data_of_a_low_level_callable_may_be_a_capsule():
+    own = Custom(scipy.LowLevelCallable(scaled, capsule(ctypes.pointer(SCALE), b"scale")))
+    x, y = [1, 2, 3, 4], [1.0, 3.0, 0.0, 4.0]
+    other = Custom(scipy.LowLevelCallable(scaled, DATA))
+    assert_same_bits(sf.fit(x, y, loss=own).values, sf.fit(x, y, loss=other).values)
+
+
+def test_a_fit_under_a_compiled_derivative_is_certified():
+    x, y = [1, 2, 3, 4], [1.0, 3.0, 0.0, 4.0]
+    stairs = sf.fit(x, y, loss=Custom(plain))
+    assert sf.certify(stairs, x, y).optimal
+    damaged = sf.Staircase(stairs.left, stairs.right, stairs.values + 0.1, stairs.weights, stairs.counts, stairs.loss)
+    assert not sf.certify(damaged, x, y).optimal
+
+
+def test_arguments_of_samples_follow_a_slice_of_them():
+    own = Custom(squared, (np.arange(5.0),)).of_rows(slice(1, 3))
+    assert own.args[0].tolist() == [1.0, 2.0]

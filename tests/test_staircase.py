@@ -164,3 +164,9 @@ def test_copies_and_pickles_are_the_same_staircase(rows, duplicate, increasing):
     assert_same_staircase(again, stairs)
     assert_same_bits(again(rows.scores), stairs(rows.scores))
     assert not any(getattr(again, name).flags.writeable for name in ARRAYS)
+
+
+def test_the_package_lists_all_its_names_and_no_others_are_there():
+    assert set(sf.__all__) <= set(dir(sf))
+    with pytest.raises(AttributeError, match="module 'staircase_fast' has no attribute 'fits'"):
+        sf.fits  # noqa: B018
