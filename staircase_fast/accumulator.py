@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _validation, _validation_arrivals, accumulator_file, levels, settings, solve, threads
 from staircase_fast.exact import NOTHING, Extent, Order, joined_extent
-from staircase_fast.fit import _by_loss
+from staircase_fast.fit import of_columns
 from staircase_fast.levels import Run
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
@@ -217,10 +217,12 @@ class Accumulator:
                     self._state = state._replace(stairs=stairs)
         return stairs
 
-    def _fitted(self, run: Run, bounds: object, limits: tuple[float, float]) -> Staircase:
+    def _fitted(
+        self, run: Run, bounds: tuple[float | None, float | None] | None, limits: tuple[float, float]
+    ) -> Staircase:
         if isinstance(run.columns, levels.Kept):
             patience = solve.Limits(n_threads=settings.num_threads(None, threads.ROWS_EACH))
-            return _by_loss(run.columns, self._loss, self._increasing, bounds, patience)
+            return of_columns(run.columns, self._loss, self._increasing, bounds, patience, None)
         low, high = self._loss.value_range
         limits = max(limits[0], low), min(limits[1], high)
         steps = levels.steps_of(run, decreasing=not self._increasing, bounds=limits)
@@ -268,10 +270,10 @@ class Accumulator:
     def load(cls, path: str | os.PathLike[str]) -> Accumulator:
         """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
         loss, increasing, run = accumulator_file.read(path)
-        made = cls(loss, increasing)
+        state = _State()
         if run is not None:
-            made._state = _State((run,), n_samples=run.n_rows, weight=levels.weight_of(run))
-        return made
+            state = _State((run,), n_samples=run.n_rows, weight=levels.weight_of(run))
+        return cls._of(loss, increasing, state)
 
     @classmethod
     def _of(cls, loss: Loss, increasing: bool, state: _State) -> Accumulator:

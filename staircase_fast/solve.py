@@ -378,7 +378,7 @@ def _runs_of_log_odds(samples: Samples) -> NDArray[np.void]:
 def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
     """Values lie where the derivatives of all rows add up to the right sign."""
     low, high = float(samples.targets.min()), float(samples.targets.max())
-    span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-300)
+    span = max(high - low, 1e-3 * max(abs(low), abs(high))) or 1.0  # targets that all are 0 tell nothing
     domain = loss.value_range
     memory = rounds.Memory(samples.targets)
     lo, low_end = _end(samples, loss, memory, min(max(low, domain[0]), domain[1]), -span, domain[0])

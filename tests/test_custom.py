@@ -211,7 +211,6 @@ def test_certify_accepts_values_next_to_zero(function, x, y):
     assert sf.certify(sf.fit(x, y, loss=Custom(function)), x, y).optimal
 
 
-@pytest.mark.xfail(strict=True, reason="around targets that are all 0, ends are sought at 1e-300, and then at 1.8e308")
 def test_targets_that_all_are_zero_are_no_reason_to_ask_far_away():
     asked = []
 
