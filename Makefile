@@ -33,27 +33,27 @@ help:  ## list the targets
 demo: build/in-place.stamp  ## build and run the demonstration
 	$(HERE) -m staircase_fast.demo
 
-test: lint test-in-place test-checked test-wheel  ## lint, then all tests on all builds
+# The wheel is what users get, so all tests run on it; the in-place build is for those who change something.
+test: lint test-wheel test-checked  ## what must pass before a merge: lint, and tests on the wheel and the checked build
 
-test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests and doctests on the in-place build
+test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests, doctests and stubs on the in-place build
 	$(HERE) -m pytest -n auto
 	$(HERE) -m pytest --doctest-modules staircase_fast
+	$(HERE) $(STUBTEST)
 
 test-checked: build/checked.stamp  ## tests on the checked build (bounds, overflow, assertions)
 	cd build/checked-install && export PYTHONPATH="$$PWD" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PWD" \
 	&& $(ROOT_VENV) -m pytest -n auto -m "not long" "$(ROOT)/tests"
 
-# What the same code has passed twice tells nothing new of a wheel.
-NOT_AGAIN := not rounds and not survey and not certificate and not many_rows and not exactness and not online \
-    and not prefix and not accumulator and not groups and not losses
-
-test-wheel: build/wheel.stamp build/sdist.stamp  ## the sdist's tests on the wheel, out of the tree
+test-wheel: build/wheel.stamp build/sdist.stamp  ## the same with the sdist's tests on the wheel, out of the tree
 	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
-	&& tar -xzf build/sdist/*.tar.gz -C "$$work" && cd "$$work" \
+	&& tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work" \
 	&& python="$(ROOT)/build/wheel-venv/bin/python" \
 	&& "$$python" -c "$$IMPORTED_FROM" "$(ROOT)/build/wheel-venv" \
-	&& "$$python" -m pytest -n auto -m "not long" -k "$(NOT_AGAIN)" "$$work"/staircase_fast-*/tests
+	&& "$$python" -m pytest -n auto tests \
+	&& "$$python" -m pytest --doctest-modules --pyargs staircase_fast \
+	&& "$$python" $(STUBTEST)
 
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py
@@ -68,14 +68,11 @@ asv: build/in-place.stamp .venv/bench.stamp  ## asv's benchmarks, each once; ASV
 fuzz: build/in-place.stamp .venv/dev.stamp  ## property tests with many random examples
 	$(HERE) -m pytest -m hypothesis --hypothesis-profile=long
 
-lint: build/in-place.stamp .venv/dev.stamp  ## ruff, cython-lint, mypy, stubtest
+lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
 	$(VENV) -m ruff check
 	$(VENV) -m ruff format --check
 	PATH="$(ROOT)/.venv/bin:$$PATH" $(VENV) -m cython_lint.cython_lint $(KERNELS)
 	$(VENV) -m mypy
-	@printf '%s\n' $(CYTHON_MADE) > build/stubtest-allowlist
-	$(HERE) -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
-	    --allowlist build/stubtest-allowlist --ignore-unused-allowlist $(MODULES)
 
 coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	rm -rf build/coverage-data && mkdir build/coverage-data
@@ -138,8 +135,8 @@ build/wheel.stamp: $(PACKAGE) | build/sdist.stamp
 # The target is named after the variant: build/checked.stamp fills build/checked-install.
 INSTALL_VARIANT = $(VENV) $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade \
     --target build/$(@F:.stamp=-install) .
-# Names that Cython adds to modules and classes; no stub mentions them.
-CYTHON_MADE := '.*\.__test__' '.*\.__pyx_.*' '.*\.__(reduce|setstate)_cython__'
+STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
+    --allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist $(MODULES)
 
 # Build requirements, dependencies and the extras named on the command line.
 define REQUIREMENTS
