@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
 
-Column = NDArray[Any]
 Columns = tuple[Column, Column, Column]  # scores, targets, weights
 _NO_WEIGHTS = np.empty(0)
 _NO_BORDERS = np.empty(0, dtype=np.int64)
 _GLANCE = 1024
-
-# what kernels read as it lies in memory; other kinds are widened to the next of these
-_READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 
 
 class Rows(NamedTuple):
@@ -552,12 +549,6 @@ def steps(
     return found
 
 
-def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset: int = 0) -> None:
-    if bad.any():
-        index = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
-
-
 def _finite_total(name: str, w: Column) -> None:
     try:
         math.fsum(w)
@@ -572,57 +563,6 @@ def _same_length(name: str, column: Column, other_name: str, other: Column) -> N
         )
 
 
-def _column(name: str, values: ArrayLike) -> Column:
-    array = _array(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
-    return np.ascontiguousarray(array)
-
-
-def _array(name: str, values: ArrayLike) -> Column:
-    """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
-    array = values if type(values) is np.ndarray else _from_anything(name, values)
-    if array.dtype not in _READABLE:  # as is what is byte-swapped
-        array = _widened(name, array)
-    return array if array.flags.aligned else array.copy()
-
-
-def _from_anything(name: str, values: ArrayLike) -> Column:
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        bad = int(np.argmax(np.ma.getmaskarray(values)))
-        raise ValueError(f"`{name}` must not have missing entries; got a masked one at index {bad}.")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # ragged lists
-        raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
-    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
-    return array
-
-
-def _widened(name: str, array: Column) -> Column:
-    if array.dtype.kind == "O":
-        return _from_objects(name, array)
-    if array.dtype.kind == "b":
-        return array.view(np.uint8)
-    if array.dtype.kind not in "iuf":
-        first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
-        raise TypeError(f"`{name}` must be real numbers; got {first}.")
-    if array.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
-            return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > np.iinfo(np.int64).max:
-        flat = array.reshape(-1)
-        _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
-    return array.astype(np.int64)
-
-
-def _float_column(name: str, values: ArrayLike) -> Column:
-    x = _column(name, values)
-    # integers beyond 2**53 would be rounded, and two scores become one
-    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
-
-
 def no_nan(name: str, x: Column, n_threads: int) -> None:
     """Refuse NaN."""
     if len(x):
@@ -633,30 +573,3 @@ def not_nan(name: str, x: Column, first_nan: int) -> None:
     """Refuse the NaN that was found at an index, or at -1 if none was."""
     if first_nan >= 0:
         raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
-
-
-def _as_float_if_exact(name: str, x: Column) -> Column:
-    as_float = x.astype(np.float64)
-    if x.dtype.itemsize == 8:
-        back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
-        _refuse(name, "be integers that float64 holds exactly", x, back != x)
-    return as_float
-
-
-def _from_objects(name: str, array: Column) -> Column:
-    """Python numbers of any kind, one by one, so that the first that is none can be named."""
-    flat = array.reshape(-1)
-    try:
-        if all(not isinstance(entry, float) for entry in flat):
-            return np.array([operator.index(entry) for entry in flat], dtype=np.int64).reshape(array.shape)
-    except (TypeError, OverflowError):
-        pass  # not integers, or large ones: as floats
-    numbers = np.empty(flat.shape)
-    for index, entry in enumerate(flat):
-        if isinstance(entry, (str, bytes)):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.")
-        try:
-            numbers[index] = float(entry)
-        except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
-    return numbers.reshape(array.shape)

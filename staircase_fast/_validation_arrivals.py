@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from staircase_fast._columns import Column, _column, _float_column
 from staircase_fast._validation import (
     _NO_WEIGHTS,
-    Column,
     Columns,
     Rows,
-    _column,
     _finite_total,
-    _float_column,
     _number,
     _range_text,
     _same_length,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from staircase_fast import _validation, _validation_arrivals, arrivals, files, snapshot
+from staircase_fast._columns import Column
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
@@ -162,7 +163,7 @@ class Online:
         with self._lock:
             self._take(*columns)
 
-    def _take(self, x: _validation.Column, y: _validation.Column, w: _validation.Column) -> None:
+    def _take(self, x: Column, y: Column, w: Column) -> None:
         newest = self._waiting[-1][0] if self._waiting else self._keeper.newest
         rows = _validation_arrivals.arrivals(x, y, w, self._loss, newest)
         if rows is None:

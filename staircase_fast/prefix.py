@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _prefix, _validation
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 from staircase_fast.exact import extent_of
 from staircase_fast.fit import isotonic_regression
 from staircase_fast.losses import SquaredError

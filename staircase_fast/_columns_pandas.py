@@ -1,0 +1,48 @@
+"""Columns and tables of pandas: rows count by their place, whatever the index says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from staircase_fast._columns import Column, _array, missing, side_by_side
+
+
+def read(name: str, values: Any) -> Column:
+    """The numbers of a Series, an Index, an array of pandas, or of a whole DataFrame."""
+    if values.ndim == 2:
+        return _table(name, values)
+    kind = values.dtype
+    if isinstance(kind, np.dtype):
+        return values.to_numpy()  # type: ignore[no-any-return]
+    if hasattr(kind, "pyarrow_dtype"):
+        return _array(name, getattr(values, "array", values).__arrow_array__())
+    if hasattr(kind, "numpy_dtype"):  # nullable: numbers, and beside them which are missing
+        _none_missing(name, values.isna())
+        return values.to_numpy(dtype=kind.numpy_dtype)  # type: ignore[no-any-return]
+    if hasattr(kind, "categories"):
+        return _categories(name, values)
+    return np.asarray(values)  # sparse ones become dense, and of the rest each entry is looked at
+
+
+def _table(name: str, values: Any) -> Column:
+    kinds = set(values.dtypes)
+    if len(kinds) == 1 and isinstance(only := kinds.pop(), np.dtype) and only.kind in "fiub":
+        return values.to_numpy()  # type: ignore[no-any-return]
+    return side_by_side(name, [values.iloc[:, place] for place in range(values.shape[1])], len(values))
+
+
+def _categories(name: str, values: Any) -> Column:
+    """Categories that are numbers stand for them; what other ones are is said of a row."""
+    _none_missing(name, values.isna())
+    own = getattr(values, "cat", values)
+    if getattr(own.categories.dtype, "kind", "O") not in "fiub":
+        return np.asarray(values, dtype=object)
+    numbers: Column = _array(name, own.categories)[np.asarray(own.codes)]
+    return numbers
+
+
+def _none_missing(name: str, absent: Any) -> None:
+    if absent.any():
+        missing(name, "<NA>", int(np.argmax(absent)))
