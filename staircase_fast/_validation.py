@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
+from staircase_fast.typing import ColumnLike
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
     buckets: NDArray[np.float64] | None = None  # of a Summary
 
 
-def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
+def columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
     """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
     x = _float_column("scores", scores)
     y = _column("targets", targets)
@@ -94,7 +95,7 @@ def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
     return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
 
 
-def target_column(name: str, values: ArrayLike) -> Column:
+def target_column(name: str, values: ColumnLike) -> Column:
     """Targets alone, as `isotonic_regression` takes them."""
     y = _column(name, values)
     if len(y) == 0:
@@ -102,14 +103,14 @@ def target_column(name: str, values: ArrayLike) -> Column:
     return y
 
 
-def score_column(name: str, values: ArrayLike) -> Column:
+def score_column(name: str, values: ColumnLike) -> Column:
     """Scores as a float column: real or infinite, not NaN."""
     x = _float_column(name, values)
     no_nan(name, x, n_threads=1)
     return x
 
 
-def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Column) -> Column:
+def weight_column(name: str, values: ColumnLike | None, rows_name: str, like: Column) -> Column:
     """Weights as float64, one per row; none where none are given."""
     if values is None:
         return _NO_WEIGHTS
@@ -168,7 +169,7 @@ def unnamed_parameter(name: str, loss: type[Loss]) -> NoReturn:
     raise ValueError(f"`loss` must say its {loss.parameter}: losses.{loss.__name__}({loss.parameter}); got {name!r}.")
 
 
-def loss_parameter(name: str, given: ArrayLike, low: float, high: float) -> float | NDArray[np.float64]:
+def loss_parameter(name: str, given: ColumnLike, low: float, high: float) -> float | NDArray[np.float64]:
     """A parameter of a loss: a finite number in this range, or a column of them, of our own."""
     array = _array(name, given)
     if array.ndim > 1 or array.size == 0:
@@ -191,7 +192,7 @@ def tweedie_power(given: object) -> float:
     return power
 
 
-def linex_shape(given: ArrayLike) -> float | NDArray[np.float64]:
+def linex_shape(given: ColumnLike) -> float | NDArray[np.float64]:
     """Shapes other than 0."""
     shape = loss_parameter("shape", given, -math.inf, math.inf)
     column = np.atleast_1d(shape)
@@ -336,7 +337,7 @@ def merged_block(given: object, low: float, high: float) -> tuple[float, Any]:
     return min(max(value, low), high), auxiliary
 
 
-def pair_of_reals(z: ArrayLike, y: ArrayLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def pair_of_reals(z: ColumnLike, y: ColumnLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values and targets that a loss may be asked about."""
     found = []
     for name, given, (low, high) in (("z", z, loss.value_range), ("y", y, loss.target_range)):
@@ -466,7 +467,7 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> str:
     raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {given!r}.")
 
 
-def queries(values: ArrayLike) -> tuple[Column, tuple[int, ...]]:
+def queries(values: ColumnLike) -> tuple[Column, tuple[int, ...]]:
     """Scores to look up, flat, and the shape they came in; there may be NaN among them."""
     whole = _array("scores", values)
     return _float_column("scores", whole.reshape(-1)), whole.shape

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _together
 from staircase_fast._columns import (
@@ -36,6 +36,7 @@ from staircase_fast._validation import (
     weight_column,
 )
 from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of
+from staircase_fast.typing import ColumnLike
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
@@ -333,7 +334,7 @@ def table_width(n_columns: int, n_staircases: int) -> None:
         raise ValueError(f"`scores` must have a column for each of the {n_staircases} staircases; got {n_columns}.")
 
 
-def query_column(given: ArrayLike) -> Column:
+def query_column(given: ColumnLike) -> Column:
     """Scores to look up, one per row; there may be NaN among them."""
     return _float_column("scores", given)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_arrivals, accumulator_file, levels, settings, solve, threads
 from staircase_fast.exact import NOTHING, Extent, Order, joined_extent
@@ -20,6 +20,7 @@ from staircase_fast.fit import of_columns
 from staircase_fast.levels import Run
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike
 
 _FEWEST_WAITING = 64  # that there is room for
 _MOST_WAITING = 1 << 18
@@ -132,7 +133,7 @@ class Accumulator:
         state = self._state
         return sum(run.nbytes for run in state.runs) + state.waiting.columns.nbytes
 
-    def add(self, scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def add(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
         """Take in rows, in any order; arguments are those of `fit`.
 
         No rows, or none of a weight > 0, are allowed.  Rows that are refused change nothing.
@@ -182,7 +183,7 @@ class Accumulator:
                 state = _pushed(state, run)
             self._state = state
 
-    def staircase(self, *, bounds: tuple[float | None, float | None] | None = None) -> Staircase:
+    def staircase(self, *, bounds: Bounds = None) -> Staircase:
         """The staircase of all rows so far: that of `fit`, bit for bit.
 
         Parameters
@@ -217,9 +218,7 @@ class Accumulator:
                     self._state = state._replace(stairs=stairs)
         return stairs
 
-    def _fitted(
-        self, run: Run, bounds: tuple[float | None, float | None] | None, limits: tuple[float, float]
-    ) -> Staircase:
+    def _fitted(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
         if isinstance(run.columns, levels.Kept):
             patience = solve.Limits(n_threads=settings.num_threads(None, threads.ROWS_EACH))
             return of_columns(run.columns, self._loss, self._increasing, bounds, patience, None)
@@ -228,7 +227,11 @@ class Accumulator:
         steps = levels.steps_of(run, decreasing=not self._increasing, bounds=limits)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
-    def predict(self, scores: ArrayLike, **options: Any) -> Any:
+    @overload
+    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
+    @overload
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
         """Evaluate the staircase of all rows so far; arguments are those of `Staircase.predict`.
 
         Examples

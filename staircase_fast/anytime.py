@@ -6,11 +6,12 @@ import math
 import time
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _joins, _validation, rounds, solve
 from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike
 
 
 class Anytime:
@@ -53,12 +54,12 @@ class Anytime:
 
     def __init__(
         self,
-        scores: ArrayLike,
-        targets: ArrayLike,
+        scores: ColumnLike,
+        targets: ColumnLike,
         *,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ColumnLike | None = None,
         loss: str | Loss,
-        bounds: tuple[float | None, float | None] | None = None,
+        bounds: Bounds = None,
         increasing: bool = True,
     ) -> None:
         self._loss = loss_of(loss)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, ordered, settings, solve, survey, threads
 from staircase_fast.exact import scale_of, summary_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike, Direction
 
 
 class IsotonicResult(NamedTuple):
@@ -26,13 +27,13 @@ class IsotonicResult(NamedTuple):
 
 
 def fit(
-    scores: ArrayLike,
-    targets: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     loss: str | Loss = "squared",
-    increasing: bool | str = True,
-    bounds: tuple[float | None, float | None] | None = None,
+    increasing: Direction = True,
+    bounds: Bounds = None,
     tol: float | None = None,
     max_rounds: int | None = None,
     max_seconds: float | None = None,
@@ -119,7 +120,7 @@ def of_columns(
     columns: _validation.Columns,
     loss: Loss,
     rising: bool | None,
-    bounds: tuple[float | None, float | None] | None,
+    bounds: Bounds,
     patience: solve.Limits,
     n_threads: int | None,
 ) -> Staircase:
@@ -202,9 +203,9 @@ def _stairs(
 
 
 def isotonic_regression(
-    y: ArrayLike,
+    y: ColumnLike,
     *,
-    weights: ArrayLike | None = None,
+    weights: ColumnLike | None = None,
     increasing: bool = True,
     loss: str | Loss = "squared",
     n_threads: int | None = None,

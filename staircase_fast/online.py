@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_arrivals, arrivals, files, snapshot
 from staircase_fast._columns import Column
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike
 
 _MANY_WAITING = 1024  # rows that are worth a call of a kernel
 _PLAIN = frozenset((float, int, bool, np.float64))  # numbers that need no second look
@@ -143,7 +144,7 @@ class Online:
             _validation_arrivals.sample(score, target, sample_weight, newest, self._loss)
             self._take(*_validation_arrivals.arriving_columns([score], [target], [sample_weight]))
 
-    def extend(self, scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def extend(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
         """Take many rows, in ascending order of score; a row of weight 0 is absent.
 
         Parameters
@@ -212,7 +213,11 @@ class Online:
             n = self._keeper.n_rows + len(self._waiting)
             return n, self._staircase().n_steps if n else 0
 
-    def predict(self, scores: ArrayLike, **options: Any) -> Any:
+    @overload
+    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
+    @overload
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
         """Evaluate the staircase of all rows so far; options as in `Staircase.predict`."""
         return self.staircase().predict(scores, **options)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, cells, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
+from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds, ScalarLike
 
 _FEW_QUERIES = 2000
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
@@ -76,15 +77,15 @@ class Staircase:
 
     def __init__(
         self,
-        left: ArrayLike,
-        right: ArrayLike,
-        values: ArrayLike,
-        weights: ArrayLike,
-        counts: ArrayLike,
+        left: ColumnLike,
+        right: ColumnLike,
+        values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
         loss: str | Loss = "squared",
         increasing: bool = True,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
     ) -> None:
         rising, the_loss = _validation.direction(increasing, auto=False), loss_of(loss)
         columns = left, right, values, weights, counts, lower, upper
@@ -136,15 +137,35 @@ class Staircase:
         """How many steps there are."""
         return len(self.values)
 
+    @overload
     def predict(
         self,
-        scores: ArrayLike,
+        scores: ScalarLike,
         *,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: None = None,
+        n_threads: int | None = None,
+    ) -> np.float64: ...
+    @overload
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         out: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
-    ) -> Any:
+    ) -> NDArray[np.float64]: ...
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
+    ) -> np.float64 | NDArray[np.float64]:
         """Evaluate the staircase.
 
         Parameters

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
 from staircase_fast._validation import Steps
 from staircase_fast._validation_groups import GroupColumn, Key
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds
 
 _put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
@@ -89,17 +90,17 @@ class StaircaseMap(Mapping[Key, Staircase]):
     def __init__(
         self,
         keys: Iterable[Key],
-        offsets: ArrayLike,
-        left: ArrayLike,
-        right: ArrayLike,
-        step_values: ArrayLike,
-        weights: ArrayLike,
-        counts: ArrayLike,
+        offsets: ColumnLike,
+        left: ColumnLike,
+        right: ColumnLike,
+        step_values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
         loss: str | Loss = "squared",
-        increasing: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        rows: ArrayLike | None = None,
+        increasing: ColumnLike | None = None,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
+        rows: ColumnLike | None = None,
     ) -> None:
         given, the_loss = list(keys), loss_of(loss)
         columns = left, right, step_values, weights, counts, lower, upper
@@ -177,12 +178,12 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
     def predict(
         self,
-        scores: ArrayLike,
-        groups: ArrayLike,
+        scores: ColumnLike,
+        groups: ColumnLike,
         *,
         default: Staircase | None = None,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate for each row the staircase of its group.
@@ -263,10 +264,10 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
     def predict_columns(
         self,
-        scores: ArrayLike,
+        scores: ColumnLike,
         *,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate for each column the staircase of its place: the first, the second, ..
@@ -287,11 +288,14 @@ class StaircaseMap(Mapping[Key, Staircase]):
         workers = settings.num_threads(n_threads, columns.size)
 
         def look_up(part: slice) -> None:
-            options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
             for place in range(part.start, part.stop):
                 with _validation_groups.told_of(f"column {place}"):
                     self._at(place).predict(
-                        columns[place], out=result[place], n_threads=1 if len(shares) > 1 else n_threads, **options
+                        columns[place],
+                        interpolation=interpolation,
+                        out_of_bounds=out_of_bounds,
+                        out=result[place],
+                        n_threads=1 if len(shares) > 1 else n_threads,
                     )
 
         shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
