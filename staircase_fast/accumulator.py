@@ -134,9 +134,14 @@ class Accumulator:
         return sum(run.nbytes for run in state.runs) + state.waiting.columns.nbytes
 
     def add(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
-        """Take in rows, in any order; arguments are those of `fit`.
+        """Take in rows, in any order.
 
         No rows, or none of a weight > 0, are allowed.  Rows that are refused change nothing.
+
+        Parameters
+        ----------
+        scores, targets, sample_weight : array_like of shape (n,)
+            As in `fit`.
 
         Examples
         --------
@@ -164,6 +169,10 @@ class Accumulator:
 
     def merge(self, other: Accumulator) -> None:
         """Take in all that another accumulator of the same loss and direction has seen; it stays as it is.
+
+        Parameters
+        ----------
+        other : Accumulator
 
         Examples
         --------
@@ -232,7 +241,17 @@ class Accumulator:
     @overload
     def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
     def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
-        """Evaluate the staircase of all rows so far; arguments are those of `Staircase.predict`.
+        """Evaluate the staircase of all rows so far.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        **options
+            Those of `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
 
         Examples
         --------
@@ -245,7 +264,17 @@ class Accumulator:
         return self.staircase().predict(scores, **options)
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> seen = sf.Accumulator()
+        >>> seen.add([1, 2], [0, 1])
+        >>> seen.clear()
+        >>> seen.n_samples
+        0
+        """
         with self._lock:
             self._state = _State()
 
@@ -253,6 +282,11 @@ class Accumulator:
         """Write all that was seen to a file; an existing file is replaced at once or not at all.
 
         The format is numpy's .npz.  Not for losses that are made of functions.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
 
         Examples
         --------
@@ -271,7 +305,27 @@ class Accumulator:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Accumulator:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        Accumulator
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.Accumulator.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         loss, increasing, run = accumulator_file.read(path)
         state = _State()
         if run is not None:

@@ -36,14 +36,27 @@ _NO_PARAMETER = np.zeros(1)
 
 
 class Certificate(NamedTuple):
-    """What `certify` returns."""
+    """What `certify` returns.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether the staircase is the optimum, but for rounding.
+    gap : float
+        How much more than the optimum it costs, at most, in units of the sum of weights times losses.
+    worst_index : int
+        The row where the proof fails by most, or comes closest to failing.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.certify(sf.fit([1, 2], [0, 1]), [1, 2], [0, 1]).optimal
+    True
+    """
 
     optimal: bool
-    """Whether the staircase is the optimum, but for rounding."""
     gap: float
-    """How much more than the optimum it costs, at most, in units of the sum of weights times losses."""
     worst_index: int
-    """The row where the proof fails by most, or comes closest to failing."""
 
 
 class _Pieces(NamedTuple):

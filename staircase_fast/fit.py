@@ -16,14 +16,27 @@ from staircase_fast.typing import Bounds, ColumnLike, Direction
 
 
 class IsotonicResult(NamedTuple):
-    """What `isotonic_regression` returns, named as SciPy names it."""
+    """What `isotonic_regression` returns, named as SciPy names it.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.isotonic_regression([2, 1, 3])
+    IsotonicResult(x=array([1.5, 1.5, 3. ]), weights=array([2., 1.]), blocks=array([0, 2, 3]))
+    """
 
     x: NDArray[np.float64]
-    """The fitted value of every entry of y."""
     weights: NDArray[np.float64]
-    """The total weight of each block."""
     blocks: NDArray[np.intp]
-    """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
 
 
 def fit(
@@ -227,6 +240,10 @@ def isotonic_regression(
     -------
     IsotonicResult
         `x`, `weights` and `blocks`, as SciPy.
+
+    Notes
+    -----
+    Thread-safety: inputs are only read; the kernels run without the GIL.
 
     Examples
     --------

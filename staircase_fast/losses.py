@@ -44,6 +44,10 @@ class Loss:
     A parameter is a number, or an array with one entry per sample: then each sample has a loss of its own.  Two losses
     are equal if they are of one kind with the same parameters.
 
+    Notes
+    -----
+    Thread-safety: a loss may be used by any number of threads at once, if the functions can that it is made of.
+
     Examples
     --------
     >>> import staircase_fast as sf
@@ -77,6 +81,15 @@ class Loss:
     def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The loss of the value z for the target y, entry by entry.
 
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets, in shapes that go together.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
+
         Examples
         --------
         >>> import staircase_fast as sf
@@ -94,6 +107,15 @@ class Loss:
     def derivative(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z; where it jumps, the one to the right.
+
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets, in shapes that go together.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
 
         Examples
         --------

@@ -113,6 +113,12 @@ class Online:
     def append(self, score: float, target: float, sample_weight: float = 1.0) -> None:
         """Take one row; its score must not be below the newest one.
 
+        Parameters
+        ----------
+        score, target : float
+        sample_weight : float, default 1.0
+            A row of weight 0 is absent.
+
         Examples
         --------
         >>> import staircase_fast as sf
@@ -218,7 +224,26 @@ class Online:
     @overload
     def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
     def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
-        """Evaluate the staircase of all rows so far; options as in `Staircase.predict`."""
+        """Evaluate the staircase of all rows so far.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        **options
+            Those of `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> online = sf.Online()
+        >>> online.extend([1, 2], [10, 20])
+        >>> online.predict([1.5, 3], interpolation="linear")
+        array([15., 20.])
+        """
         return self.staircase().predict(scores, **options)
 
     __call__ = predict
@@ -227,6 +252,16 @@ class Online:
         """All that is known of the rows so far as JSON text: `from_json` goes on from there, with the same bits.
 
         Not for an `UpdateRule`, whose functions are not text.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.Online.from_json(sf.Online("log").to_json())
+        <Online: 0 rows, 0 steps, log_loss>
         """
         with self._lock:
             self._settle()
@@ -235,6 +270,15 @@ class Online:
     @classmethod
     def from_json(cls, text: str) -> Online:
         """What `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Online
 
         Examples
         --------
@@ -251,12 +295,50 @@ class Online:
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file; an existing file is replaced at once or not at all."""
+        """Write `to_json` to a file; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> online = sf.Online()
+        >>> online.extend([1, 2, 3], [1, 3, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     online.save(Path(folder, "online.json"))
+        ...     sf.Online.load(Path(folder, "online.json"))
+        <Online: 3 rows, 2 steps, squared_error>
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Online:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        Online
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.Online.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, "an online fit"))
 
     def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:

@@ -17,16 +17,30 @@ from staircase_fast.typing import ColumnLike
 
 
 class UnimodalResult(NamedTuple):
-    """What `unimodal_regression` returns."""
+    """What `unimodal_regression` returns.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+    peak : int
+        The first entry of the greatest value: x never falls before it, and never rises after it.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.unimodal_regression([1, 3, 2]).peak
+    1
+    """
 
     x: NDArray[np.float64]
-    """The fitted value of every entry of y."""
     weights: NDArray[np.float64]
-    """The total weight of each block."""
     blocks: NDArray[np.intp]
-    """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
     peak: int
-    """The first entry of the greatest value: x never falls before it, and never rises after it."""
 
 
 def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:

@@ -281,6 +281,14 @@ class StaircaseMap(Mapping[Key, Staircase]):
         Returns
         -------
         ndarray of float64 of shape (n, n_groups)
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_columns([[1, 5], [2, 6]], [[0, 3], [1, 2]])
+        >>> found.predict_columns([[0, 9], [2, 5]])
+        array([[0. , 2.5],
+               [1. , 2.5]])
         """
         columns = _validation_groups.score_table(scores)
         _validation_groups.table_width(len(columns), len(self))
@@ -303,7 +311,21 @@ class StaircaseMap(Mapping[Key, Staircase]):
         return result.T
 
     def to_frame(self) -> Any:
-        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count."""
+        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"]).to_frame()
+          group  left  right  value  weight  count
+        0     a   1.0    1.0    0.0     1.0      1
+        1     a   2.0    2.0    1.0     1.0      1
+        2     b   1.0    2.0    2.5     2.0      2
+        """
         pandas = _validation_groups.library("pandas", "to_frame")
         n_steps = np.diff(self.offsets)
         keys = map_file.key_array(self._keys)
@@ -311,12 +333,49 @@ class StaircaseMap(Mapping[Key, Staircase]):
         return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file; an existing file is replaced at once or not at all."""
+        """Write the map to a file; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder, "map.npz"))
+        ...     sf.StaircaseMap.load(Path(folder, "map.npz")) == found
+        True
+        """
         map_file.write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        StaircaseMap
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.StaircaseMap.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls(**map_file.read(path))
 
     def __eq__(self, other: object) -> bool:

@@ -5,7 +5,7 @@ Each `type: ignore` stands where mypy must complain: an unused one is an error.
 
 import array
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ def streams(folder: Path) -> None:
     assert_type(seen.predict(1), np.float64)
     assert_type(seen.predict([1], interpolation="linear"), Floats)
     rounds = sf.Anytime([1, 2], [1.0, 0.5], loss=sf.losses.LogCosh())
-    assert_type(rounds.refine(max_rounds=3), str)
+    assert_type(rounds.refine(max_rounds=3), Literal["tol", "max_rounds", "max_seconds", "precision"])
     assert_type(rounds.lower, Floats)
 
 
