@@ -16,14 +16,15 @@ def read(name: str, values: Any) -> Column:
     kind = values.dtype
     if isinstance(kind, np.dtype):
         return values.to_numpy()  # type: ignore[no-any-return]
+    own = getattr(values, "array", values)  # without an index, which takes time
     if hasattr(kind, "pyarrow_dtype"):
-        return _array(name, getattr(values, "array", values).__arrow_array__())
+        return _array(name, own.__arrow_array__())
     if hasattr(kind, "numpy_dtype"):  # nullable: numbers, and beside them which are missing
-        _none_missing(name, values.isna())
-        return values.to_numpy(dtype=kind.numpy_dtype)  # type: ignore[no-any-return]
+        _none_missing(name, own)
+        return own.to_numpy(dtype=kind.numpy_dtype)  # type: ignore[no-any-return]
     if hasattr(kind, "categories"):
-        return _categories(name, values)
-    return np.asarray(values)  # sparse ones become dense, and of the rest each entry is looked at
+        return _categories(name, own)
+    return np.asarray(own)  # sparse ones become dense, and of the rest each entry is looked at
 
 
 def _table(name: str, values: Any) -> Column:
@@ -33,16 +34,16 @@ def _table(name: str, values: Any) -> Column:
     return side_by_side(name, [values.iloc[:, place] for place in range(values.shape[1])], len(values))
 
 
-def _categories(name: str, values: Any) -> Column:
+def _categories(name: str, own: Any) -> Column:
     """Categories that are numbers stand for them; what other ones are is said of a row."""
-    _none_missing(name, values.isna())
-    own = getattr(values, "cat", values)
+    _none_missing(name, own)
     if getattr(own.categories.dtype, "kind", "O") not in "fiub":
-        return np.asarray(values, dtype=object)
-    numbers: Column = _array(name, own.categories)[np.asarray(own.codes)]
+        return np.asarray(own, dtype=object)
+    numbers: Column = _array(name, own.categories)[own.codes]
     return numbers
 
 
-def _none_missing(name: str, absent: Any) -> None:
+def _none_missing(name: str, own: Any) -> None:
+    absent = own.isna()
     if absent.any():
         missing(name, "<NA>", int(np.argmax(absent)))

@@ -1,6 +1,7 @@
 """The only module that looks at user input, and the home of every message about it.
 
-A message says what must hold, and names the argument, the value and the index.  Nothing here changes its input.
+What holds numbers is made an array by `_columns.py`, which has the messages about that.  A message says what must hold,
+and names the argument, the value and the index.  Nothing here changes its input.
 """
 
 from __future__ import annotations

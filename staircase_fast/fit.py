@@ -88,6 +88,9 @@ def fit(
     means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
     Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
 
+    A column is anything that holds numbers: lists, arrays, memory, columns of pandas, polars and Arrow, tensors.  Rows
+    count by their place.  What is missing is an error that names the row.
+
     Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
