@@ -1,6 +1,7 @@
 """The only module that looks at user input, and the home of every message about it.
 
-A message says what must hold, and names the argument, the value and the index.  Nothing here changes its input.
+What holds numbers is made an array by `_columns.py`, which has the messages about that.  A message says what must hold,
+and names the argument, the value and the index.  Nothing here changes its input.
 """
 
 from __future__ import annotations
@@ -11,21 +12,19 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
+from staircase_fast.typing import ColumnLike
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
 
-Column = NDArray[Any]
 Columns = tuple[Column, Column, Column]  # scores, targets, weights
 _NO_WEIGHTS = np.empty(0)
 _NO_BORDERS = np.empty(0, dtype=np.int64)
 _GLANCE = 1024
-
-# what kernels read as it lies in memory; other kinds are widened to the next of these
-_READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 
 
 class Rows(NamedTuple):
@@ -40,7 +39,7 @@ class Rows(NamedTuple):
     buckets: NDArray[np.float64] | None = None  # of a Summary
 
 
-def columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
+def columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
     """Judge the form of what `fit` was given: numbers, in columns of one length >= 1."""
     x = _float_column("scores", scores)
     y = _column("targets", targets)
@@ -97,7 +96,7 @@ def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
     return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
 
 
-def target_column(name: str, values: ArrayLike) -> Column:
+def target_column(name: str, values: ColumnLike) -> Column:
     """Targets alone, as `isotonic_regression` takes them."""
     y = _column(name, values)
     if len(y) == 0:
@@ -105,14 +104,14 @@ def target_column(name: str, values: ArrayLike) -> Column:
     return y
 
 
-def score_column(name: str, values: ArrayLike) -> Column:
+def score_column(name: str, values: ColumnLike) -> Column:
     """Scores as a float column: real or infinite, not NaN."""
     x = _float_column(name, values)
     no_nan(name, x, n_threads=1)
     return x
 
 
-def weight_column(name: str, values: ArrayLike | None, rows_name: str, like: Column) -> Column:
+def weight_column(name: str, values: ColumnLike | None, rows_name: str, like: Column) -> Column:
     """Weights as float64, one per row; none where none are given."""
     if values is None:
         return _NO_WEIGHTS
@@ -171,7 +170,7 @@ def unnamed_parameter(name: str, loss: type[Loss]) -> NoReturn:
     raise ValueError(f"`loss` must say its {loss.parameter}: losses.{loss.__name__}({loss.parameter}); got {name!r}.")
 
 
-def loss_parameter(name: str, given: ArrayLike, low: float, high: float) -> float | NDArray[np.float64]:
+def loss_parameter(name: str, given: ColumnLike, low: float, high: float) -> float | NDArray[np.float64]:
     """A parameter of a loss: a finite number in this range, or a column of them, of our own."""
     array = _array(name, given)
     if array.ndim > 1 or array.size == 0:
@@ -194,7 +193,7 @@ def tweedie_power(given: object) -> float:
     return power
 
 
-def linex_shape(given: ArrayLike) -> float | NDArray[np.float64]:
+def linex_shape(given: ColumnLike) -> float | NDArray[np.float64]:
     """Shapes other than 0."""
     shape = loss_parameter("shape", given, -math.inf, math.inf)
     column = np.atleast_1d(shape)
@@ -339,7 +338,7 @@ def merged_block(given: object, low: float, high: float) -> tuple[float, Any]:
     return min(max(value, low), high), auxiliary
 
 
-def pair_of_reals(z: ArrayLike, y: ArrayLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def pair_of_reals(z: ColumnLike, y: ColumnLike, loss: Loss) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values and targets that a loss may be asked about."""
     found = []
     for name, given, (low, high) in (("z", z, loss.value_range), ("y", y, loss.target_range)):
@@ -469,7 +468,7 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> str:
     raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {given!r}.")
 
 
-def queries(values: ArrayLike) -> tuple[Column, tuple[int, ...]]:
+def queries(values: ColumnLike) -> tuple[Column, tuple[int, ...]]:
     """Scores to look up, flat, and the shape they came in; there may be NaN among them."""
     whole = _array("scores", values)
     return _float_column("scores", whole.reshape(-1)), whole.shape
@@ -552,12 +551,6 @@ def steps(
     return found
 
 
-def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset: int = 0) -> None:
-    if bad.any():
-        index = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
-
-
 def _finite_total(name: str, w: Column) -> None:
     try:
         math.fsum(w)
@@ -572,57 +565,6 @@ def _same_length(name: str, column: Column, other_name: str, other: Column) -> N
         )
 
 
-def _column(name: str, values: ArrayLike) -> Column:
-    array = _array(name, values)
-    if array.ndim != 1:
-        raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
-    return np.ascontiguousarray(array)
-
-
-def _array(name: str, values: ArrayLike) -> Column:
-    """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
-    array = values if type(values) is np.ndarray else _from_anything(name, values)
-    if array.dtype not in _READABLE:  # as is what is byte-swapped
-        array = _widened(name, array)
-    return array if array.flags.aligned else array.copy()
-
-
-def _from_anything(name: str, values: ArrayLike) -> Column:
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        bad = int(np.argmax(np.ma.getmaskarray(values)))
-        raise ValueError(f"`{name}` must not have missing entries; got a masked one at index {bad}.")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # ragged lists
-        raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
-    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
-    return array
-
-
-def _widened(name: str, array: Column) -> Column:
-    if array.dtype.kind == "O":
-        return _from_objects(name, array)
-    if array.dtype.kind == "b":
-        return array.view(np.uint8)
-    if array.dtype.kind not in "iuf":
-        first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
-        raise TypeError(f"`{name}` must be real numbers; got {first}.")
-    if array.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
-            return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > np.iinfo(np.int64).max:
-        flat = array.reshape(-1)
-        _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
-    return array.astype(np.int64)
-
-
-def _float_column(name: str, values: ArrayLike) -> Column:
-    x = _column(name, values)
-    # integers beyond 2**53 would be rounded, and two scores become one
-    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
-
-
 def no_nan(name: str, x: Column, n_threads: int) -> None:
     """Refuse NaN."""
     if len(x):
@@ -633,30 +575,3 @@ def not_nan(name: str, x: Column, first_nan: int) -> None:
     """Refuse the NaN that was found at an index, or at -1 if none was."""
     if first_nan >= 0:
         raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
-
-
-def _as_float_if_exact(name: str, x: Column) -> Column:
-    as_float = x.astype(np.float64)
-    if x.dtype.itemsize == 8:
-        back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
-        _refuse(name, "be integers that float64 holds exactly", x, back != x)
-    return as_float
-
-
-def _from_objects(name: str, array: Column) -> Column:
-    """Python numbers of any kind, one by one, so that the first that is none can be named."""
-    flat = array.reshape(-1)
-    try:
-        if all(not isinstance(entry, float) for entry in flat):
-            return np.array([operator.index(entry) for entry in flat], dtype=np.int64).reshape(array.shape)
-    except (TypeError, OverflowError):
-        pass  # not integers, or large ones: as floats
-    numbers = np.empty(flat.shape)
-    for index, entry in enumerate(flat):
-        if isinstance(entry, (str, bytes)):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.")
-        try:
-            numbers[index] = float(entry)
-        except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
-    return numbers.reshape(array.shape)

@@ -6,16 +6,13 @@ import math
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from staircase_fast._columns import Column, _column, _float_column
 from staircase_fast._validation import (
     _NO_WEIGHTS,
-    Column,
     Columns,
     Rows,
-    _column,
     _finite_total,
-    _float_column,
     _number,
     _range_text,
     _same_length,
@@ -27,6 +24,7 @@ from staircase_fast._validation import (
     weight_column,
 )
 from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, order_of
+from staircase_fast.typing import ColumnLike
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
@@ -74,7 +72,7 @@ def sample(score: object, target: object, weight: object, newest: float, loss: L
         raise ValueError(f"`score` must be >= {newest}, the newest one; got {x}.")
 
 
-def arriving_columns(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None) -> Columns:
+def arriving_columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
     """Judge the form of rows that arrive: as in `fit`, but there may be none."""
     x = _float_column("scores", scores)
     y = _column("targets", targets)
@@ -114,7 +112,7 @@ def saveable(loss: Loss) -> None:
         raise TypeError(f"`loss` must not be made of functions, which are not saved; got {loss!r}: use pickle.")
 
 
-def batch(scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None, loss: Loss) -> Rows | None:
+def batch(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, loss: Loss) -> Rows | None:
     """Rows of weight > 0, judged as `fit` judges them; None if there are none, which is no error here."""
     x, y, w = arriving_columns(scores, targets, sample_weight)
     if len(x) == 0:

@@ -9,21 +9,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _together
-from staircase_fast._validation import (
-    _NO_WEIGHTS,
+from staircase_fast._columns import (
     Column,
-    Columns,
-    Steps,
     _array,
     _as_float_if_exact,
     _column,
     _float_column,
     _from_anything,
-    _judge_each_weight,
     _refuse,
+    exports_arrow,
+    made_by,
+)
+from staircase_fast._validation import (
+    _NO_WEIGHTS,
+    Columns,
+    Steps,
+    _judge_each_weight,
     judge_targets,
     no_nan,
     parameter_length,
@@ -32,6 +36,7 @@ from staircase_fast._validation import (
     weight_column,
 )
 from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of
+from staircase_fast.typing import ColumnLike
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss
@@ -65,8 +70,9 @@ class GroupColumn(NamedTuple):
 
 def group_column(given: Any, n: int) -> GroupColumn:
     """The groups of n rows."""
-    library = type(given).__module__.partition(".")[0]
-    read = {"pandas": _pandas_groups, "polars": _polars_groups, "pyarrow": _arrow_groups}.get(library)
+    read = next((read for library, read in _READERS.items() if made_by(library, given)), None)
+    if read is None and exports_arrow(given):
+        given, read = _by_pyarrow(given), _arrow_groups
     if read is None:
         given = given if type(given) is np.ndarray else _objects(given)
     shape = given.shape if hasattr(given, "shape") else (len(given),)
@@ -226,6 +232,15 @@ def _arrow_groups(given: Any) -> GroupColumn:
     return _plain_groups(np.asarray(given))
 
 
+def _by_pyarrow(given: Any) -> Any:
+    """Keys of whatever library: strings are told apart by pyarrow."""
+    arrow = library("pyarrow", "groups", extra="arrow")
+    return arrow.array(given) if hasattr(type(given), "__arrow_c_array__") else arrow.chunked_array(given)
+
+
+_READERS = {"pandas": _pandas_groups, "polars": _polars_groups, "pyarrow": _arrow_groups}
+
+
 @contextlib.contextmanager
 def told_of(where: str) -> Iterator[None]:
     """What goes wrong in here carries a note where it was; users' own errors stay what they are."""
@@ -265,14 +280,10 @@ def rows_of_groups(
 
 def table(name: str, given: Any) -> Column:
     """A table of numbers, of which each row is a column of the user's."""
-    if type(given).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(given, "columns"):
-        parts = [_column(f"{name}[:, {place}]", given[label]) for place, label in enumerate(given.columns)]
-        array = np.array(parts).reshape(len(parts), -1)
-    else:
-        array = _array(name, given)
-        if array.ndim != 2:
-            raise ValueError(f"`{name}` must have rows and columns; got shape {array.shape}.")
-        array = np.ascontiguousarray(array.T)
+    array = _array(name, given)
+    if array.ndim != 2:
+        raise ValueError(f"`{name}` must have rows and columns; got shape {array.shape}.")
+    array = np.ascontiguousarray(array.T)
     if 0 in array.shape:
         raise ValueError(f"`{name}` must have at least one row and one column; got shape {array.shape[::-1]}.")
     return array
@@ -291,8 +302,8 @@ def tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
         raise ValueError(f"`scores` and `targets` must have the same shape; got {x.shape[::-1]} and {y.shape[::-1]}.")
     if sample_weight is None:
         return x, y, _NO_WEIGHTS
-    w = sample_weight if hasattr(sample_weight, "columns") else _array("sample_weight", sample_weight)
-    if np.ndim(w) == 1:
+    w = _array("sample_weight", sample_weight)
+    if w.ndim == 1:
         w = np.tile(weight_column("sample_weight", w, "scores", x[0]), (len(x), 1))
     else:
         w = table("sample_weight", w).astype(np.float64, copy=False)
@@ -323,7 +334,7 @@ def table_width(n_columns: int, n_staircases: int) -> None:
         raise ValueError(f"`scores` must have a column for each of the {n_staircases} staircases; got {n_columns}.")
 
 
-def query_column(given: ArrayLike) -> Column:
+def query_column(given: ColumnLike) -> Column:
     """Scores to look up, one per row; there may be NaN among them."""
     return _float_column("scores", given)
 
@@ -347,14 +358,15 @@ def within_groups(
         _refuse("scores", f"be in {ends}, the fitted range of group {key!r}", scores, bad)
 
 
-def library(name: str, method: str) -> Any:
+def library(name: str, what: str, extra: str = "") -> Any:
     """A library that is not always there."""
     import importlib
 
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ImportError(f"`{method}` needs {name}, which is not installed.") from None
+        way = f": pip install 'staircase_fast[{extra}]'" if extra else ""
+        raise ImportError(f"`{what}` needs {name}, which is not installed{way}.") from None
 
 
 def map_parts(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_arrivals, accumulator_file, levels, settings, solve, threads
 from staircase_fast.exact import NOTHING, Extent, Order, joined_extent
@@ -20,6 +20,7 @@ from staircase_fast.fit import of_columns
 from staircase_fast.levels import Run
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike
 
 _FEWEST_WAITING = 64  # that there is room for
 _MOST_WAITING = 1 << 18
@@ -132,10 +133,15 @@ class Accumulator:
         state = self._state
         return sum(run.nbytes for run in state.runs) + state.waiting.columns.nbytes
 
-    def add(self, scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-        """Take in rows, in any order; arguments are those of `fit`.
+    def add(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
+        """Take in rows, in any order.
 
         No rows, or none of a weight > 0, are allowed.  Rows that are refused change nothing.
+
+        Parameters
+        ----------
+        scores, targets, sample_weight : array_like of shape (n,)
+            As in `fit`.
 
         Examples
         --------
@@ -164,6 +170,10 @@ class Accumulator:
     def merge(self, other: Accumulator) -> None:
         """Take in all that another accumulator of the same loss and direction has seen; it stays as it is.
 
+        Parameters
+        ----------
+        other : Accumulator
+
         Examples
         --------
         >>> import staircase_fast as sf
@@ -182,7 +192,7 @@ class Accumulator:
                 state = _pushed(state, run)
             self._state = state
 
-    def staircase(self, *, bounds: tuple[float | None, float | None] | None = None) -> Staircase:
+    def staircase(self, *, bounds: Bounds = None) -> Staircase:
         """The staircase of all rows so far: that of `fit`, bit for bit.
 
         Parameters
@@ -217,9 +227,7 @@ class Accumulator:
                     self._state = state._replace(stairs=stairs)
         return stairs
 
-    def _fitted(
-        self, run: Run, bounds: tuple[float | None, float | None] | None, limits: tuple[float, float]
-    ) -> Staircase:
+    def _fitted(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
         if isinstance(run.columns, levels.Kept):
             patience = solve.Limits(n_threads=settings.num_threads(None, threads.ROWS_EACH))
             return of_columns(run.columns, self._loss, self._increasing, bounds, patience, None)
@@ -228,8 +236,22 @@ class Accumulator:
         steps = levels.steps_of(run, decreasing=not self._increasing, bounds=limits)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
-    def predict(self, scores: ArrayLike, **options: Any) -> Any:
-        """Evaluate the staircase of all rows so far; arguments are those of `Staircase.predict`.
+    @overload
+    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
+    @overload
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
+        """Evaluate the staircase of all rows so far.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        **options
+            Those of `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
 
         Examples
         --------
@@ -242,7 +264,17 @@ class Accumulator:
         return self.staircase().predict(scores, **options)
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> seen = sf.Accumulator()
+        >>> seen.add([1, 2], [0, 1])
+        >>> seen.clear()
+        >>> seen.n_samples
+        0
+        """
         with self._lock:
             self._state = _State()
 
@@ -250,6 +282,11 @@ class Accumulator:
         """Write all that was seen to a file; an existing file is replaced at once or not at all.
 
         The format is numpy's .npz.  Not for losses that are made of functions.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
 
         Examples
         --------
@@ -268,7 +305,27 @@ class Accumulator:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Accumulator:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        Accumulator
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.Accumulator.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         loss, increasing, run = accumulator_file.read(path)
         state = _State()
         if run is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _joins, _validation, rounds, solve
 from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike
 
 
 class Anytime:
@@ -53,12 +55,12 @@ class Anytime:
 
     def __init__(
         self,
-        scores: ArrayLike,
-        targets: ArrayLike,
+        scores: ColumnLike,
+        targets: ColumnLike,
         *,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ColumnLike | None = None,
         loss: str | Loss,
-        bounds: tuple[float | None, float | None] | None = None,
+        bounds: Bounds = None,
         increasing: bool = True,
     ) -> None:
         self._loss = loss_of(loss)
@@ -132,12 +134,21 @@ class Anytime:
         return bool(np.all(joins[stops - 1] - joins[starts] == stops - 1 - starts))
 
     def step(self) -> None:
-        """One round: cut between the bounds of every block."""
+        """One round: cut between the bounds of every block.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> fit = sf.Anytime([1, 2, 3], [1.0, 4.0, 3.0], loss="log_cosh", bounds=(0, 8))
+        >>> fit.step()
+        >>> fit.lower, fit.upper
+        (array([0., 0.]), array([4., 4.]))
+        """
         self._step(math.inf)
 
     def refine(
         self, *, tol: float | None = None, max_rounds: int | None = None, max_seconds: float | None = None
-    ) -> str:
+    ) -> Literal["tol", "max_rounds", "max_seconds", "precision"]:
         """Rounds until one of these is reached, or values are as precise as floats are.
 
         Parameters
@@ -153,6 +164,15 @@ class Anytime:
         -------
         {"tol", "max_rounds", "max_seconds", "precision"}
             Why it stopped.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> fit = sf.Anytime([1, 2, 3], [1.0, 4.0, 3.0], loss="log_cosh")
+        >>> fit.refine(max_rounds=2)
+        'max_rounds'
+        >>> fit.refine(tol=1e-9)
+        'tol'
         """
         width, most = _validation.tolerance(tol), _validation.round_count(max_rounds)
         deadline = solve.deadline_after(_validation.seconds(max_seconds))
@@ -167,7 +187,22 @@ class Anytime:
         return "precision"
 
     def staircase(self) -> Staircase:
-        """The staircase as it is known now: each value half-way between its bounds."""
+        """The staircase as it is known now: each value half-way between its bounds.
+
+        Returns
+        -------
+        Staircase
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> fit = sf.Anytime([1, 2, 3], [1.3, 4.0, 2.2], loss="log_cosh", bounds=(0, 8))
+        >>> fit.refine(tol=0.5)
+        'tol'
+        >>> rough = fit.staircase()
+        >>> rough.lower, rough.values, rough.upper
+        (array([1., 3.]), array([1.25, 3.25]), array([1.5, 3.5]))
+        """
         blocks = solve.Blocks(*self._rounds.blocks())
         steps = solve.steps_of(self._samples, blocks, self._bounds, decreasing=not self._increasing, whole=False)
         _validation.no_infinite_steps(steps.values, self._infinite, rising=self._increasing)

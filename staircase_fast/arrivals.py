@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _online, _validation_arrivals, rule, solve
-from staircase_fast._validation import Column, Steps
+from staircase_fast._columns import Column
+from staircase_fast._validation import Steps
 from staircase_fast._validation_arrivals import Arrivals
 from staircase_fast.exact import Extent, Scale, joined_extent, scale_of
 from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule

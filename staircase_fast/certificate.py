@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _certify, _losses, _validation, solve
 from staircase_fast._validation import Rows
@@ -25,6 +25,7 @@ from staircase_fast.losses import (
 from staircase_fast.order import in_score_order
 from staircase_fast.solve import Samples
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike
 
 _Floats = NDArray[np.float64]
 _ULP = 2.0**-52
@@ -35,14 +36,27 @@ _NO_PARAMETER = np.zeros(1)
 
 
 class Certificate(NamedTuple):
-    """What `certify` returns."""
+    """What `certify` returns.
+
+    Attributes
+    ----------
+    optimal : bool
+        Whether the staircase is the optimum, but for rounding.
+    gap : float
+        How much more than the optimum it costs, at most, in units of the sum of weights times losses.
+    worst_index : int
+        The row where the proof fails by most, or comes closest to failing.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.certify(sf.fit([1, 2], [0, 1]), [1, 2], [0, 1]).optimal
+    True
+    """
 
     optimal: bool
-    """Whether the staircase is the optimum, but for rounding."""
     gap: float
-    """How much more than the optimum it costs, at most, in units of the sum of weights times losses."""
     worst_index: int
-    """The row where the proof fails by most, or comes closest to failing."""
 
 
 class _Pieces(NamedTuple):
@@ -81,12 +95,12 @@ class _Sums(NamedTuple):
 
 def certify(
     stairs: Staircase,
-    scores: ArrayLike,
-    targets: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     loss: str | Loss | None = None,
-    bounds: tuple[float | None, float | None] | None = None,
+    bounds: Bounds = None,
 ) -> Certificate:
     """Prove that a staircase is the optimal one of these rows, in time linear in their number once they are sorted.
 

@@ -5,34 +5,48 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, ordered, settings, solve, survey, threads
 from staircase_fast.exact import scale_of, summary_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.order import in_score_order
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Bounds, ColumnLike, Direction
 
 
 class IsotonicResult(NamedTuple):
-    """What `isotonic_regression` returns, named as SciPy names it."""
+    """What `isotonic_regression` returns, named as SciPy names it.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.isotonic_regression([2, 1, 3])
+    IsotonicResult(x=array([1.5, 1.5, 3. ]), weights=array([2., 1.]), blocks=array([0, 2, 3]))
+    """
 
     x: NDArray[np.float64]
-    """The fitted value of every entry of y."""
     weights: NDArray[np.float64]
-    """The total weight of each block."""
     blocks: NDArray[np.intp]
-    """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
 
 
 def fit(
-    scores: ArrayLike,
-    targets: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     loss: str | Loss = "squared",
-    increasing: bool | str = True,
-    bounds: tuple[float | None, float | None] | None = None,
+    increasing: Direction = True,
+    bounds: Bounds = None,
     tol: float | None = None,
     max_rounds: int | None = None,
     max_seconds: float | None = None,
@@ -73,6 +87,9 @@ def fit(
     Where a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
     means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
     Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+
+    A column is anything that holds numbers: lists, arrays, memory, columns of pandas, polars and Arrow, tensors.  Rows
+    count by their place.  What is missing is an error that names the row.
 
     Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
 
@@ -119,7 +136,7 @@ def of_columns(
     columns: _validation.Columns,
     loss: Loss,
     rising: bool | None,
-    bounds: tuple[float | None, float | None] | None,
+    bounds: Bounds,
     patience: solve.Limits,
     n_threads: int | None,
 ) -> Staircase:
@@ -202,9 +219,9 @@ def _stairs(
 
 
 def isotonic_regression(
-    y: ArrayLike,
+    y: ColumnLike,
     *,
-    weights: ArrayLike | None = None,
+    weights: ColumnLike | None = None,
     increasing: bool = True,
     loss: str | Loss = "squared",
     n_threads: int | None = None,
@@ -226,6 +243,10 @@ def isotonic_regression(
     -------
     IsotonicResult
         `x`, `weights` and `blocks`, as SciPy.
+
+    Notes
+    -----
+    Thread-safety: inputs are only read; the kernels run without the GIL.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_groups, grouped, settings, solve, survey, threads
 from staircase_fast._validation import Columns, Steps
@@ -16,8 +16,7 @@ from staircase_fast.fit import of_columns, saves_as_much
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
 from staircase_fast.staircase_map import StaircaseMap
-
-Bounds = tuple[float | None, float | None] | None
+from staircase_fast.typing import Bounds, ColumnLike, Direction
 
 
 class Wanted(NamedTuple):
@@ -33,13 +32,13 @@ class Wanted(NamedTuple):
 
 
 def fit_groups(
-    scores: ArrayLike,
-    targets: ArrayLike,
-    groups: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
+    groups: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     loss: str | Loss = "squared",
-    increasing: bool | str = True,
+    increasing: Direction = True,
     bounds: Bounds = None,
     n_threads: int | None = None,
 ) -> StaircaseMap:
@@ -93,7 +92,7 @@ def fit_groups(
     return fit_numbered(columns, column, wanted)
 
 
-def _wanted(loss: str | Loss, increasing: bool | str, bounds: Bounds, n_threads: int | None) -> Wanted:
+def _wanted(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Wanted:
     wanted = Wanted(loss_of(loss), _validation.direction(increasing, auto=True), bounds, n_threads)
     _validation.bounds(bounds)
     settings.num_threads(n_threads, 0)
@@ -245,12 +244,12 @@ def _one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Numbered,
 
 
 def fit_columns(
-    scores: ArrayLike,
-    targets: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     loss: str | Loss = "squared",
-    increasing: bool | str = True,
+    increasing: Direction = True,
     bounds: Bounds = None,
     n_threads: int | None = None,
 ) -> StaircaseMap:

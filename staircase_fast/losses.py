@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _losses, _validation, callback
+from staircase_fast.typing import ColumnLike, ScalarLike
 
 __all__ = [
     "Custom",
@@ -43,6 +44,10 @@ class Loss:
     A parameter is a number, or an array with one entry per sample: then each sample has a loss of its own.  Two losses
     are equal if they are of one kind with the same parameters.
 
+    Notes
+    -----
+    Thread-safety: a loss may be used by any number of threads at once, if the functions can that it is made of.
+
     Examples
     --------
     >>> import staircase_fast as sf
@@ -69,8 +74,21 @@ class Loss:
         if type(self) is Loss:
             raise TypeError("Loss is abstract; make one of its kinds.")
 
-    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+    @overload
+    def value(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array, if parameters are of single samples
+    @overload
+    def value(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The loss of the value z for the target y, entry by entry.
+
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets, in shapes that go together.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
 
         Examples
         --------
@@ -83,8 +101,21 @@ class Loss:
         _losses.values(self.kind, *arguments, out)
         return out.reshape(shape)[()]
 
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+    @overload
+    def derivative(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array, if parameters are of single samples
+    @overload
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z; where it jumps, the one to the right.
+
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets, in shapes that go together.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
 
         Examples
         --------
@@ -99,7 +130,7 @@ class Loss:
         return (big + tail).reshape(shape)[()]
 
     def _arguments(
-        self, z: ArrayLike, y: ArrayLike
+        self, z: ColumnLike, y: ColumnLike
     ) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], tuple[int, ...]]:
         """Parameters, values and targets, each as a column of numbers, and the shape they came in."""
         pair = _validation.pair_of_reals(z, y, self)
@@ -219,7 +250,7 @@ class PoissonDeviance(Loss):
     parameter = "exposure"
     target_range = value_range = (0.0, math.inf)
 
-    def __init__(self, exposure: ArrayLike = 1.0) -> None:
+    def __init__(self, exposure: ColumnLike = 1.0) -> None:
         self.exposure = _validation.loss_parameter("exposure", exposure, _LEAST, math.inf)
 
     @property
@@ -314,7 +345,7 @@ class Logistic(Loss):
     parameter = "offset"
     target_range = (0.0, 1.0)
 
-    def __init__(self, offset: ArrayLike = 0.0) -> None:
+    def __init__(self, offset: ColumnLike = 0.0) -> None:
         self.offset = _validation.loss_parameter("offset", offset, -math.inf, math.inf)
 
 
@@ -338,7 +369,7 @@ class Linex(Loss):
     parameter = "shape"
     is_location = True
 
-    def __init__(self, shape: ArrayLike) -> None:
+    def __init__(self, shape: ColumnLike) -> None:
         self.shape = _validation.linex_shape(shape)
 
 
@@ -362,7 +393,7 @@ class Expectile(Loss):
     parameter = "level"
     is_location = True
 
-    def __init__(self, level: ArrayLike = 0.5) -> None:
+    def __init__(self, level: ColumnLike = 0.5) -> None:
         self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
 
 
@@ -391,7 +422,7 @@ class Quantile(Loss):
     parameter = "level"
     is_location = True
 
-    def __init__(self, level: ArrayLike = 0.5, side: str = "lower") -> None:
+    def __init__(self, level: ColumnLike = 0.5, side: Literal["lower", "middle", "upper"] = "lower") -> None:
         self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
         self.side = _validation.choice("side", side, ("lower", "middle", "upper"))
 
@@ -422,7 +453,7 @@ class Huber(Loss):
     parameter = "delta"
     is_location = True
 
-    def __init__(self, delta: ArrayLike = 1.0) -> None:
+    def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
 
 
@@ -446,7 +477,7 @@ class PseudoHuber(Loss):
     parameter = "delta"
     is_location = True
 
-    def __init__(self, delta: ArrayLike = 1.0) -> None:
+    def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
 
 
@@ -470,7 +501,7 @@ class LogCosh(Loss):
     parameter = "scale"
     is_location = True
 
-    def __init__(self, scale: ArrayLike = 1.0) -> None:
+    def __init__(self, scale: ColumnLike = 1.0) -> None:
         self.scale = _validation.loss_parameter("scale", scale, _LEAST, math.inf)
 
 
@@ -498,7 +529,7 @@ class Power(Loss):
     parameter = "exponent"
     is_location = True
 
-    def __init__(self, exponent: ArrayLike) -> None:
+    def __init__(self, exponent: ColumnLike) -> None:
         self.exponent = _validation.loss_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)
 
 
@@ -550,11 +581,11 @@ class Custom(Loss):
         if self.compiled is not None:
             self.kind = self.compiled.kind  # type: ignore[misc]
 
-    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """Not known: a Custom loss is given by its derivative."""
         raise TypeError("the value of a Custom loss is not known, only its derivative.")
 
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z, as the function gives it."""
         pair = _validation.pair_of_reals(z, y, self)
         if self.compiled is None:
@@ -653,11 +684,11 @@ class UpdateRule(Loss):
         self.merge = _validation.function("merge", merge)
         self.initial = None if initial is None else _validation.function("initial", initial)
 
-    def value(self, z: ArrayLike, y: ArrayLike) -> Any:
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """Not known: an UpdateRule says what its best values are, not what they cost."""
         raise TypeError("the value of an UpdateRule is not known, only its minimisers.")
 
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Any:
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """Not known."""
         raise TypeError("the derivative of an UpdateRule is not known, only its minimisers.")
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_arrivals, arrivals, files, snapshot
+from staircase_fast._columns import Column
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike
 
 _MANY_WAITING = 1024  # rows that are worth a call of a kernel
 _PLAIN = frozenset((float, int, bool, np.float64))  # numbers that need no second look
@@ -111,6 +113,12 @@ class Online:
     def append(self, score: float, target: float, sample_weight: float = 1.0) -> None:
         """Take one row; its score must not be below the newest one.
 
+        Parameters
+        ----------
+        score, target : float
+        sample_weight : float, default 1.0
+            A row of weight 0 is absent.
+
         Examples
         --------
         >>> import staircase_fast as sf
@@ -142,7 +150,7 @@ class Online:
             _validation_arrivals.sample(score, target, sample_weight, newest, self._loss)
             self._take(*_validation_arrivals.arriving_columns([score], [target], [sample_weight]))
 
-    def extend(self, scores: ArrayLike, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    def extend(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
         """Take many rows, in ascending order of score; a row of weight 0 is absent.
 
         Parameters
@@ -162,7 +170,7 @@ class Online:
         with self._lock:
             self._take(*columns)
 
-    def _take(self, x: _validation.Column, y: _validation.Column, w: _validation.Column) -> None:
+    def _take(self, x: Column, y: Column, w: Column) -> None:
         newest = self._waiting[-1][0] if self._waiting else self._keeper.newest
         rows = _validation_arrivals.arrivals(x, y, w, self._loss, newest)
         if rows is None:
@@ -211,8 +219,31 @@ class Online:
             n = self._keeper.n_rows + len(self._waiting)
             return n, self._staircase().n_steps if n else 0
 
-    def predict(self, scores: ArrayLike, **options: Any) -> Any:
-        """Evaluate the staircase of all rows so far; options as in `Staircase.predict`."""
+    @overload
+    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
+    @overload
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
+        """Evaluate the staircase of all rows so far.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        **options
+            Those of `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> online = sf.Online()
+        >>> online.extend([1, 2], [10, 20])
+        >>> online.predict([1.5, 3], interpolation="linear")
+        array([15., 20.])
+        """
         return self.staircase().predict(scores, **options)
 
     __call__ = predict
@@ -221,6 +252,16 @@ class Online:
         """All that is known of the rows so far as JSON text: `from_json` goes on from there, with the same bits.
 
         Not for an `UpdateRule`, whose functions are not text.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.Online.from_json(sf.Online("log").to_json())
+        <Online: 0 rows, 0 steps, log_loss>
         """
         with self._lock:
             self._settle()
@@ -229,6 +270,15 @@ class Online:
     @classmethod
     def from_json(cls, text: str) -> Online:
         """What `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Online
 
         Examples
         --------
@@ -245,12 +295,50 @@ class Online:
         return online
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file; an existing file is replaced at once or not at all."""
+        """Write `to_json` to a file; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> online = sf.Online()
+        >>> online.extend([1, 2, 3], [1, 3, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     online.save(Path(folder, "online.json"))
+        ...     sf.Online.load(Path(folder, "online.json"))
+        <Online: 3 rows, 2 steps, squared_error>
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Online:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        Online
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.Online.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, "an online fit"))
 
     def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:

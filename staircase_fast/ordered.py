@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _few, _merge, threads
-from staircase_fast._validation import Column, Rows, Steps
+from staircase_fast._columns import Column
+from staircase_fast._validation import Rows, Steps
 from staircase_fast.exact import Scale
 from staircase_fast.losses import Loss
 

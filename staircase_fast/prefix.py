@@ -6,29 +6,44 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _prefix, _validation
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 from staircase_fast.exact import extent_of
 from staircase_fast.fit import isotonic_regression
 from staircase_fast.losses import SquaredError
+from staircase_fast.typing import ColumnLike
 
 
 class UnimodalResult(NamedTuple):
-    """What `unimodal_regression` returns."""
+    """What `unimodal_regression` returns.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+    peak : int
+        The first entry of the greatest value: x never falls before it, and never rises after it.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.unimodal_regression([1, 3, 2]).peak
+    1
+    """
 
     x: NDArray[np.float64]
-    """The fitted value of every entry of y."""
     weights: NDArray[np.float64]
-    """The total weight of each block."""
     blocks: NDArray[np.intp]
-    """Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]]."""
     peak: int
-    """The first entry of the greatest value: x never falls before it, and never rises after it."""
 
 
-def prefix_losses(y: ArrayLike, weights: ArrayLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:
+def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:
     """The least squared error of a monotone fit to each beginning of a sequence, in linear time for all of them.
 
     Parameters
@@ -64,7 +79,7 @@ def prefix_losses(y: ArrayLike, weights: ArrayLike | None = None, *, increasing:
     return np.append(0.0, found)[np.cumsum(present)]
 
 
-def unimodal_regression(y: ArrayLike, weights: ArrayLike | None = None) -> UnimodalResult:
+def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> UnimodalResult:
     """Fit the best sequence that rises, then falls, under the squared error.
 
     Parameters
@@ -118,7 +133,7 @@ def unimodal_regression(y: ArrayLike, weights: ArrayLike | None = None) -> Unimo
     return UnimodalResult(np.repeat(values, np.diff(starts)), totals, starts, int(starts[np.argmax(values)]))
 
 
-def _rows(y: ArrayLike, weights: ArrayLike | None) -> tuple[Column, Column]:
+def _rows(y: ColumnLike, weights: ColumnLike | None) -> tuple[Column, Column]:
     """Targets and weights that make sense."""
     targets = _validation.target_column("y", y)
     w = _validation.weight_column("weights", weights, "y", targets)

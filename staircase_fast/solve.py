@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _losses, _merge, _validation, order, ordered, rounds, rule
-from staircase_fast._validation import Column, Rows, Steps
+from staircase_fast._columns import Column
+from staircase_fast._validation import Rows, Steps
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of, scale_of
 from staircase_fast.losses import (
     Custom,

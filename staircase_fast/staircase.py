@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, cells, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
+from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds, ScalarLike
 
 _FEW_QUERIES = 2000
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
@@ -76,15 +77,15 @@ class Staircase:
 
     def __init__(
         self,
-        left: ArrayLike,
-        right: ArrayLike,
-        values: ArrayLike,
-        weights: ArrayLike,
-        counts: ArrayLike,
+        left: ColumnLike,
+        right: ColumnLike,
+        values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
         loss: str | Loss = "squared",
         increasing: bool = True,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
     ) -> None:
         rising, the_loss = _validation.direction(increasing, auto=False), loss_of(loss)
         columns = left, right, values, weights, counts, lower, upper
@@ -136,20 +137,41 @@ class Staircase:
         """How many steps there are."""
         return len(self.values)
 
+    @overload
     def predict(
         self,
-        scores: ArrayLike,
+        scores: ScalarLike,
         *,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: None = None,
+        n_threads: int | None = None,
+    ) -> np.float64: ...
+    @overload
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         out: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
-    ) -> Any:
+    ) -> NDArray[np.float64]: ...
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
+    ) -> np.float64 | NDArray[np.float64]:
         """Evaluate the staircase.
 
         Parameters
         ----------
         scores : array_like of any shape
+            What to look up.  A table of pandas, polars or Arrow counts as an array of two dimensions.
         interpolation : {"step", "linear"}, default "step"
             "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
             values lie on the straight line from the end of one to the start of the next.
@@ -217,12 +239,32 @@ class Staircase:
         return index
 
     def to_json(self) -> str:
-        """The staircase as JSON text; every float comes back from it as it was."""
+        """The staircase as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.fit([1, 2], [0, 1]).to_json()
+        '{"format": "staircase_fast", ...'
+        """
         return serialization.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Staircase:
         """The staircase that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Staircase
 
         Examples
         --------
@@ -234,12 +276,49 @@ class Staircase:
         return cls(**serialization.fields_of(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the staircase to a file, as JSON; an existing file is replaced at once or not at all."""
+        """Write the staircase to a file, as JSON; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2, 3], [1, 3, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stairs.save(Path(folder, "stairs.json"))
+        ...     sf.Staircase.load(Path(folder, "stairs.json")) == stairs
+        True
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Staircase:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        Staircase
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.Staircase.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path))
 
     def __len__(self) -> int:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
 from staircase_fast._validation import Steps
 from staircase_fast._validation_groups import GroupColumn, Key
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds
 
 _put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
@@ -89,17 +90,17 @@ class StaircaseMap(Mapping[Key, Staircase]):
     def __init__(
         self,
         keys: Iterable[Key],
-        offsets: ArrayLike,
-        left: ArrayLike,
-        right: ArrayLike,
-        step_values: ArrayLike,
-        weights: ArrayLike,
-        counts: ArrayLike,
+        offsets: ColumnLike,
+        left: ColumnLike,
+        right: ColumnLike,
+        step_values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
         loss: str | Loss = "squared",
-        increasing: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        rows: ArrayLike | None = None,
+        increasing: ColumnLike | None = None,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
+        rows: ColumnLike | None = None,
     ) -> None:
         given, the_loss = list(keys), loss_of(loss)
         columns = left, right, step_values, weights, counts, lower, upper
@@ -177,12 +178,12 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
     def predict(
         self,
-        scores: ArrayLike,
-        groups: ArrayLike,
+        scores: ColumnLike,
+        groups: ColumnLike,
         *,
         default: Staircase | None = None,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate for each row the staircase of its group.
@@ -263,10 +264,10 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
     def predict_columns(
         self,
-        scores: ArrayLike,
+        scores: ColumnLike,
         *,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate for each column the staircase of its place: the first, the second, ..
@@ -280,6 +281,14 @@ class StaircaseMap(Mapping[Key, Staircase]):
         Returns
         -------
         ndarray of float64 of shape (n, n_groups)
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_columns([[1, 5], [2, 6]], [[0, 3], [1, 2]])
+        >>> found.predict_columns([[0, 9], [2, 5]])
+        array([[0. , 2.5],
+               [1. , 2.5]])
         """
         columns = _validation_groups.score_table(scores)
         _validation_groups.table_width(len(columns), len(self))
@@ -287,11 +296,14 @@ class StaircaseMap(Mapping[Key, Staircase]):
         workers = settings.num_threads(n_threads, columns.size)
 
         def look_up(part: slice) -> None:
-            options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
             for place in range(part.start, part.stop):
                 with _validation_groups.told_of(f"column {place}"):
                     self._at(place).predict(
-                        columns[place], out=result[place], n_threads=1 if len(shares) > 1 else n_threads, **options
+                        columns[place],
+                        interpolation=interpolation,
+                        out_of_bounds=out_of_bounds,
+                        out=result[place],
+                        n_threads=1 if len(shares) > 1 else n_threads,
                     )
 
         shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
@@ -299,7 +311,21 @@ class StaircaseMap(Mapping[Key, Staircase]):
         return result.T
 
     def to_frame(self) -> Any:
-        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count."""
+        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"]).to_frame()
+          group  left  right  value  weight  count
+        0     a   1.0    1.0    0.0     1.0      1
+        1     a   2.0    2.0    1.0     1.0      1
+        2     b   1.0    2.0    2.5     2.0      2
+        """
         pandas = _validation_groups.library("pandas", "to_frame")
         n_steps = np.diff(self.offsets)
         keys = map_file.key_array(self._keys)
@@ -307,12 +333,49 @@ class StaircaseMap(Mapping[Key, Staircase]):
         return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file; an existing file is replaced at once or not at all."""
+        """Write the map to a file; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder, "map.npz"))
+        ...     sf.StaircaseMap.load(Path(folder, "map.npz")) == found
+        True
+        """
         map_file.write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed."""
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        StaircaseMap
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.StaircaseMap.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls(**map_file.read(path))
 
     def __eq__(self, other: object) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from comparing import assert_same_bits, assert_same_staircase, assert_steps
 from hypothesis import given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from reference import fitted_steps
 
 import staircase_fast as sf
+from staircase_fast import _columns
 
 # Small whole numbers, so that every kind of number holds them; labels, so that bool does too.
 SCORES = [3, 1, 2, 2, 5, 4, 0, 3]
@@ -58,6 +60,42 @@ def repeated_view(column):
     return np.lib.stride_tricks.as_strided(np.array(column, dtype=float), (2, len(column)), (0, 8))[1]
 
 
+class Protocol:
+    """Something that can be asked for its numbers in one way alone."""
+
+    def __new__(cls, source, *ways):
+        methods = {way: lambda self, *args, _way=way, **kw: getattr(source, _way)(*args, **kw) for way in ways}
+        return object.__new__(type("Protocol", (cls,), methods))
+
+
+def dlpack(column):
+    return Protocol(np.array(column, dtype=float), "__dlpack__", "__dlpack_device__")
+
+
+def arrow_array(column):
+    return Protocol(pa.array(column), "__arrow_c_array__")
+
+
+def arrow_stream(column):
+    return Protocol(pa.chunked_array([column[:3], [], column[3:]]), "__arrow_c_stream__")
+
+
+def array_interface(column):
+    source = np.array(column, dtype=float)
+    return type("Protocol", (), {"__array_interface__": source.__array_interface__, "source": source})()
+
+
+def array_that_minds_its_arguments(column):
+    """What numpy 2 may ask of `__array__`: no dtype, and no copy unless one is needed."""
+
+    def as_array(self, dtype=None, copy=None):
+        assert dtype is None
+        assert not copy
+        return np.array(column, dtype=float)
+
+    return type("Protocol", (), {"__array__": as_array})()
+
+
 CONTAINERS = {
     "list": list,
     "tuple": tuple,
@@ -93,6 +131,26 @@ CONTAINERS = {
     "pyarrow, sliced": lambda column: pa.array([9, 9, *column, 9])[2:-1],
     "pyarrow, chunked": lambda column: pa.chunked_array([column[:3], [], column[3:]]),
     "pyarrow, column of a table": lambda column: pa.table({"a": column})["a"],
+    "pyarrow half float": lambda column: pa.array(np.array(column, dtype=np.float16)),
+    "pyarrow uint64": lambda column: pa.array(column, type=pa.uint64()),
+    "pyarrow decimal": lambda column: pa.array([decimal.Decimal(x) / 1 for x in column], pa.decimal128(12, 2)),
+    "pyarrow dictionary": lambda column: pa.array(column).dictionary_encode(),
+    "pyarrow dictionaries": lambda column: pa.chunked_array(
+        [pa.array(part).dictionary_encode() for part in (column[:3], column[3:])]
+    ),
+    "pyarrow runs": lambda column: pa.compute.run_end_encode(pa.array([9, *column]))[1:],
+    "pandas Sparse": lambda column: pd.Series(pd.arrays.SparseArray(column)),
+    "pandas category": lambda column: pd.Series(column, index=column).astype("category"),
+    "pandas Categorical": pd.Categorical,
+    "pandas dictionary[pyarrow]": lambda c: pd.Series(c, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))),
+    "pandas array": lambda column: pd.array(column, dtype="Int8"),
+    "polars Decimal": lambda column: pl.Series(column).cast(pl.Decimal(12, 2)),
+    "bytearray": bytearray,
+    "Arrow array of any library": arrow_array,
+    "Arrow stream of any library": arrow_stream,
+    "DLPack of any library": dlpack,
+    "__array__": array_that_minds_its_arguments,
+    "__array_interface__": array_interface,
 }
 DTYPES = [
     order + kind
@@ -209,3 +267,213 @@ def test_scores_that_differ_only_in_float64_stay_apart_and_in_float32_too():
     assert sf.fit([1.0, close], [0, 1]).n_steps == 2
     close = np.nextafter(np.float32(1), np.float32(2))
     assert sf.fit(np.array([1, close], dtype=np.float32), [0, 1]).n_steps == 2
+
+
+# One of each kind that is read by a way of its own, wherever a column is taken.
+WAYS = [
+    "list", "strided", "pandas.Series, index backwards", "pandas Int64", "pandas double[pyarrow]", "pandas category",
+    "polars, two chunks", "pyarrow, sliced", "pyarrow, chunked", "DLPack of any library",
+]  # fmt: skip
+X, Y, W, KEYS = [0, 1, 2, 2, 3, 3, 4, 5], [0, 1, 0, 1, 0, 1, 1, 1], [1, 2, 1, 3, 1, 1, 4, 2], [1, 0, 1, 0, 1, 0, 1, 0]
+
+
+def online(make):
+    rows = sf.Online()
+    rows.extend(make(X), make(Y), make(W))
+    return rows.staircase()
+
+
+def accumulated(make):
+    seen = sf.Accumulator()
+    seen.add(make(X), make(Y), sample_weight=make(W))
+    return seen.staircase()
+
+
+def anytime(make):
+    fit = sf.Anytime(make(X), make(Y), sample_weight=make(W), loss="log_cosh")
+    fit.refine(max_rounds=5)
+    return fit.lower
+
+
+CALLS = {
+    "fit": lambda make: sf.fit(make(X), make(Y), sample_weight=make(W)),
+    "fit with parameters": lambda make: sf.fit(make(X), make(Y), loss=sf.losses.Huber(make(W))),
+    "predict": lambda make: sf.fit(X, Y).predict(make(X)),
+    "isotonic_regression": lambda make: sf.isotonic_regression(make(Y), weights=make(W)).x,
+    "Online.extend": online,
+    "Accumulator.add": accumulated,
+    "Anytime": anytime,
+    "certify": lambda make: np.array(sf.certify(sf.fit(X, Y), make(X), make(Y), sample_weight=make(W))),
+    "fit_groups": lambda make: sf.fit_groups(make(X), make(Y), KEYS, sample_weight=make(W))[1],
+    "StaircaseMap.predict": lambda make: sf.fit_groups(X, Y, KEYS).predict(make(X), KEYS),
+    "fit_columns, weights of rows": lambda make: sf.fit_columns(
+        np.array([X, X]).T, np.array([Y, Y]).T, sample_weight=make(W)
+    )[1],
+    "prefix_losses": lambda make: sf.prefix_losses(make(Y), make(W)),
+    "unimodal_regression": lambda make: sf.unimodal_regression(make(Y), make(W)).x,
+    "Loss.value": lambda make: sf.losses.Huber().value(make(X), make(Y)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("call", CALLS)
+def test_columns_of_every_kind_are_taken_wherever_a_column_is(call, way):
+    found, wanted = CALLS[call](CONTAINERS[way]), CALLS[call](lambda column: np.array(column, dtype=float))
+    if isinstance(wanted, sf.Staircase):
+        assert_same_staircase(found, wanted)
+    else:
+        assert_same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("call", ["Online.extend", "Accumulator.add", "fit_groups", "fit with parameters"])
+def test_a_missing_entry_is_named_wherever_a_column_is_taken(call):
+    def make(column):
+        return pa.chunked_array([column[:3], [*column[3:5], None, *column[6:]]])
+
+    with pytest.raises(ValueError, match=r"must not have missing entries; got null at index 5\."):
+        CALLS[call](make)
+
+
+def as_masked(numbers):
+    return pd.Series(pd.arrays.FloatingArray(numbers, np.zeros(len(numbers), dtype=bool)), copy=False)
+
+
+SHARED = {
+    "numpy": lambda numbers: numbers,
+    "read-only": lambda numbers: np.frombuffer(memoryview(numbers).toreadonly()),
+    "memoryview": memoryview,
+    "subclass": lambda numbers: numbers.view(np.recarray),
+    "pandas.Series": lambda numbers: pd.Series(numbers, copy=False),
+    "pandas Float64": as_masked,
+    "pandas double[pyarrow]": lambda numbers: pd.Series(pd.arrays.ArrowExtensionArray(pa.array(numbers))),
+    "pandas.DataFrame": lambda numbers: pd.DataFrame(numbers.reshape(-1, 2), copy=False),
+    "polars.Series": lambda numbers: pl.from_arrow(pa.array(numbers)),
+    "pyarrow": pa.array,
+    "pyarrow, sliced": lambda numbers: pa.array(numbers)[3:-2],
+    "pyarrow, one chunk of rows": lambda numbers: pa.chunked_array([numbers[:0], numbers, numbers[:0]]),
+    "DLPack": lambda numbers: Protocol(numbers, "__dlpack__", "__dlpack_device__"),
+    "__array__": lambda numbers: Protocol(numbers, "__array__"),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_what_kernels_can_read_is_not_copied(kind):
+    numbers = np.arange(20.0)
+    made = SHARED[kind](numbers)
+    assert np.shares_memory(_columns._array("x", made), numbers)
+
+
+def test_a_column_mapped_from_a_file_stays_there(tmp_path):
+    np.arange(9, dtype=np.float32).tofile(tmp_path / "numbers")
+    mapped = np.memmap(tmp_path / "numbers", dtype=np.float32, mode="r")
+    read = _columns._array("x", mapped)
+    assert np.shares_memory(read, mapped)
+    assert type(read) is np.ndarray
+    swapped = np.memmap(tmp_path / "numbers", dtype=">f4", mode="r")
+    assert _columns._array("x", swapped).dtype == np.float32
+
+
+def on_another_device(column):
+    made = dlpack(column)
+    type(made).__dlpack_device__ = lambda self: (2, 1)
+    return made
+
+
+def that_says_no(column):
+    made = dlpack(column)
+
+    def refuse(self, **options):
+        raise BufferError("not today")
+
+    type(made).__dlpack__ = refuse
+    return made
+
+
+def tensor_with_gradients(column):
+    made = Protocol(np.array(column), "__dlpack_device__")
+
+    def refuse(self, dtype=None, copy=None):
+        raise RuntimeError("call detach() first")
+
+    type(made).__array__ = refuse
+    return made
+
+
+day = pd.Timestamp("2024-01-01")
+MISSING = "`scores` must not have missing entries; got "
+NOT_REAL = "`scores` must be real numbers; got "
+REFUSED = {
+    "pandas Int64": (pd.Series([1, None], index=[7, 8], dtype="Int64"), MISSING + "<NA> at index 1"),
+    "pandas boolean": (pd.array([True, None], dtype="boolean"), MISSING + "<NA> at index 1"),
+    "pandas category": (pd.Categorical([1, None]), MISSING + "<NA> at index 1"),
+    "pandas category of strings": (pd.Categorical(["a", "b"]), NOT_REAL + "'a' at index 0"),
+    "pandas int8[pyarrow]": (pd.Series([1, None], dtype=pd.ArrowDtype(pa.int8())), MISSING + "null at index 1"),
+    "pandas strings": (pd.Series(["1.5"]), NOT_REAL + "'1.5' at index 0"),
+    "pandas times": (pd.Series([day]), NOT_REAL + ".*datetime64.* at index 0"),
+    "pandas zoned times": (pd.Series([day.tz_localize("UTC")]), NOT_REAL + "Timestamp.* at index 0"),
+    "pandas periods": (pd.Series(pd.period_range("2024", periods=2)), NOT_REAL + "Period.* at index 0"),
+    "pandas NaT among numbers": (pd.Series([1.0, pd.NaT], dtype=object), NOT_REAL + "NaT at index 1"),
+    "pandas NA among numbers": ([1.0, pd.NA], NOT_REAL + "<NA> at index 1"),
+    "pandas, no column": (day, NOT_REAL + "Timestamp.* at index 0"),
+    "pandas, column of columns": (pd.DataFrame({"a": [1, 2]}), r"one-dimensional; got shape \(2, 1\)"),
+    "polars": (pl.Series([1, None]), MISSING + "null at index 1"),
+    "polars, second chunk": (
+        pl.concat([pl.Series([1, 2]), pl.Series([3, None])], rechunk=False), MISSING + "null at index 3"
+    ),
+    "polars Boolean": (pl.Series([True, None]), MISSING + "null at index 1"),
+    "polars strings": (pl.Series(["1.5"]), NOT_REAL + "'1.5' at index 0"),
+    "polars times": (pl.Series([day.date()]), NOT_REAL + "datetime.date.* at index 0"),
+    "polars lists": (pl.Series([[1.0]]), NOT_REAL + r"Arrow data of type \+L"),
+    "polars.DataFrame": (pl.DataFrame({"a": [1, 2]}), r"one-dimensional; got shape \(2, 1\)"),
+    "polars.LazyFrame": (pl.LazyFrame({"a": [1, 2]}), NOT_REAL + "<LazyFrame.* at index 0"),
+    "another device": (on_another_device([1, 2]), "must be in the memory of the processor; got an array on device 1"),
+    "DLPack that says no": (that_says_no([1, 2]), "`scores` must be an array that numpy can read; not today"),
+    "tensor with gradients": (tensor_with_gradients([1, 2]), r"`scores` must be .*; call detach\(\) first"),
+    "bytes": (b"\x01\x02", NOT_REAL + ".*x01"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_refused_is_named(kind):
+    given, message = REFUSED[kind]
+    with pytest.raises((TypeError, ValueError), match=message):
+        sf.fit(given, [0, 1])
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "pandas, repeated names": lambda table: pd.DataFrame(table, columns=["a", "a"]),
+    "pandas, other kinds": lambda table: pd.DataFrame(table).astype({0: "Int64", 1: "float32"}),
+    "pandas, flags and small integers": lambda table: pd.DataFrame(table).astype({0: "bool", 1: "int8"}),
+    "polars": lambda table: pl.DataFrame(table, schema=["a", "b"], orient="row"),
+    "polars, other kinds": lambda table: pl.DataFrame(table, {"a": pl.Float32, "b": pl.Int8}, orient="row"),
+    "pyarrow": lambda table: pa.Table.from_pandas(pd.DataFrame(table).rename(columns=str)),
+    "pyarrow, slice of a batch": lambda table: pa.record_batch(
+        {"a": [9, *table[:, 0]], "b": [True, *table[:, 1].astype(bool)]}
+    ).slice(1),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_tables_of_every_kind_are_columns_side_by_side(kind):
+    table, frame = np.array([Y, KEYS]).T, FRAMES[kind]
+    assert sf.fit_columns(frame(table), frame(table)) == sf.fit_columns(table, table)
+    weighted = sf.fit_columns(frame(table), table, sample_weight=frame(table))
+    assert weighted == sf.fit_columns(table, table, sample_weight=table)
+    assert_same_bits(sf.fit(X, W).predict(frame(table)), sf.fit(X, W).predict(table))
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], dtype="Int64")}), r"`scores\[:, 1\]` .*<NA> at index 1"),
+        (pl.DataFrame({"a": [1, 2], "b": [0.5, None]}), r"`scores\[:, 1\]` .*null at index 1"),
+        (pa.table({"a": [1, 2], "b": ["x", "y"]}), r"`scores\[:, 1\]` must be real numbers; got strings"),
+        (pd.DataFrame({"a": [0.5, 1], "b": [2**53 + 1, 1]}), r"`scores\[:, 1\]` must be integers that float64 holds"),
+        (pd.DataFrame(index=[1, 2]), r"at least one row and one column; got shape \(2, 0\)"),
+        (pa.table({}), r"at least one row and one column; got shape \(0, 0\)"),
+    ],
+)
+def test_a_bad_entry_of_a_table_is_named_with_its_column(frame, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        sf.fit_columns(frame, np.ones((2, 2)))

@@ -1,0 +1,163 @@
+"""Whatever users hold numbers in, as an array that kernels read: a view of it wherever that is possible.
+
+Arrow's arrays are read by `_columns_arrow.py`, pandas' by `_columns_pandas.py`, all else by numpy.  What is copied, and
+only once: numbers of a kind that no kernel reads, bits (to bytes), rows in several chunks, strided and unaligned rows.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+
+# what kernels read as it lies in memory; other kinds are widened to the next of these
+_READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
+_PLAIN = (list, tuple, float, int, bool)  # what has no protocol of its own
+_NUMPY = ("__array__", "__array_interface__", "__array_struct__")
+# the kinds of devices, by DLPack's numbers, whose memory processors read: their own, and what is shared with them
+_HOST_DEVICES = (1, 3, 11, 13)
+
+
+def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset: int = 0) -> None:
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
+
+
+def missing(name: str, what: str, index: int) -> NoReturn:
+    """Refuse a row that has no number."""
+    raise ValueError(f"`{name}` must not have missing entries; got {what} at index {index}.")
+
+
+def made_by(library: str, values: object) -> bool:
+    """Whether something is of a class of this library, or of one derived from it."""
+    return any(base.__module__.partition(".")[0] == library for base in type(values).__mro__)
+
+
+def exports_arrow(values: object) -> bool:
+    """Whether something can be read by Arrow's PyCapsule interface."""
+    return hasattr(type(values), "__arrow_c_array__") or hasattr(type(values), "__arrow_c_stream__")
+
+
+def _column(name: str, values: Any) -> Column:
+    array = _array(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
+    return np.ascontiguousarray(array)
+
+
+def _float_column(name: str, values: Any) -> Column:
+    x = _column(name, values)
+    # integers beyond 2**53 would be rounded, and two scores become one
+    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
+
+
+def _array(name: str, values: Any) -> Column:
+    """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
+    array = values if type(values) is np.ndarray else _from_anything(name, values)
+    if array.dtype not in _READABLE:  # as is what is byte-swapped
+        array = _widened(name, array)
+    return array if array.flags.aligned else array.copy()
+
+
+def _from_anything(name: str, values: Any) -> Column:
+    if not isinstance(values, _PLAIN):
+        if isinstance(values, (np.ndarray, np.generic)):
+            return _from_numpy(name, values)
+        # pandas before Arrow, which would copy what numpy can view
+        if made_by("pandas", values) and hasattr(type(values), "__array__"):
+            from staircase_fast import _columns_pandas
+
+            return _columns_pandas.read(name, values)
+        if exports_arrow(values):
+            from staircase_fast import _columns_arrow
+
+            return _columns_arrow.read(name, values)
+        if hasattr(type(values), "__dlpack_device__"):
+            return _from_dlpack(name, values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
+    if array.dtype.kind == "U":
+        array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
+    return array
+
+
+def _from_numpy(name: str, values: Any) -> Column:
+    """What is a kind of numpy's own arrays, or one of its numbers."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        missing(name, "a masked one", int(np.argmax(np.ma.getmaskarray(values))))
+    return np.asarray(values)
+
+
+def _from_dlpack(name: str, values: Any) -> Column:
+    """A tensor of another library, whose memory a processor must be able to read."""
+    device, number = values.__dlpack_device__()
+    if device not in _HOST_DEVICES:
+        raise TypeError(
+            f"`{name}` must be in the memory of the processor; got an array on device {number} of DLPack's kind "
+            f"{int(device)}: copy it first."
+        )
+    try:
+        if any(hasattr(type(values), way) for way in _NUMPY):
+            return np.asarray(values)
+        return np.from_dlpack(values)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each library has its own for what it refuses
+        raise TypeError(f"`{name}` must be an array that numpy can read; {error}") from error
+
+
+def side_by_side(name: str, columns: list[Any], n_rows: int) -> Column:
+    """The columns of a table as one array, in which each lies together."""
+    parts = [_column(f"{name}[:, {place}]", column) for place, column in enumerate(columns)]
+    if any(part.dtype.kind == "f" for part in parts):
+        parts = [_float_column(f"{name}[:, {place}]", part) for place, part in enumerate(parts)]
+    return np.array(parts).reshape(len(parts), n_rows).T
+
+
+def _widened(name: str, array: Column) -> Column:
+    if array.dtype.kind == "O":
+        return _from_objects(name, array)
+    if array.dtype.kind == "b":
+        return array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
+        raise TypeError(f"`{name}` must be real numbers; got {first}.")
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
+            return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > np.iinfo(np.int64).max:
+        flat = array.reshape(-1)
+        _refuse(name, "be below 2**63 where they are integers", flat, flat > np.iinfo(np.int64).max)
+    return array.astype(np.int64)
+
+
+def _as_float_if_exact(name: str, x: Column) -> Column:
+    as_float = x.astype(np.float64)
+    if x.dtype.itemsize == 8:
+        back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
+        _refuse(name, "be integers that float64 holds exactly", x, back != x)
+    return as_float
+
+
+def _from_objects(name: str, array: Column) -> Column:
+    """Python numbers of any kind, one by one, so that the first that is none can be named."""
+    flat = array.reshape(-1)
+    try:
+        if all(not isinstance(entry, float) for entry in flat):
+            return np.array([operator.index(entry) for entry in flat], dtype=np.int64).reshape(array.shape)
+    except (TypeError, OverflowError):
+        pass  # not integers, or large ones: as floats
+    numbers = np.empty(flat.shape)
+    for index, entry in enumerate(flat):
+        if isinstance(entry, (str, bytes)):
+            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.")
+        try:
+            numbers[index] = float(entry)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
+    return numbers.reshape(array.shape)

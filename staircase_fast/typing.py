@@ -1,0 +1,77 @@
+"""Types for annotations: what calls take, for those who pass it on.
+
+>>> import staircase_fast as sf
+>>> from staircase_fast.typing import ColumnLike
+>>> def calibrated(scores: ColumnLike, labels: ColumnLike) -> sf.Staircase:
+...     return sf.fit(scores, labels, loss="log")
+>>> calibrated([0.2, 0.7], [0, 1])
+<Staircase: 2 steps, 0.0 to 1.0, over scores 0.2 to 0.7; 2 rows, log_loss>
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Bounds",
+    "ColumnLike",
+    "Direction",
+    "Interpolation",
+    "OutOfBounds",
+    "PredictOptions",
+    "ScalarLike",
+    "SupportsArrowArray",
+    "SupportsArrowStream",
+    "SupportsDLPack",
+]
+
+
+class SupportsArrowArray(Protocol):
+    """An array of Arrow's, of whatever library."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+
+class SupportsArrowStream(Protocol):
+    """A chunked array or a table of Arrow's, of whatever library."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class SupportsDLPack(Protocol):
+    """A tensor, which must be in the memory of the processor."""
+
+    @property
+    def __dlpack__(self) -> Any: ...  # its arguments differ from library to library
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+ColumnLike = ArrayLike | SupportsArrowArray | SupportsArrowStream | SupportsDLPack
+"""Numbers in anything: lists, arrays, memory, columns of pandas, polars and Arrow, tensors."""
+
+ScalarLike = float | np.integer[Any] | np.floating[Any] | np.bool_
+"""A single number."""
+
+Bounds = tuple[float | None, float | None] | None
+"""The least and the greatest value; None stands for no bound."""
+
+Direction = bool | Literal["auto"]
+"""Whether values rise with the score; "auto" lets the rows say."""
+
+Interpolation = Literal["step", "linear"]
+"""How a staircase goes on between the scores that were fitted."""
+
+OutOfBounds = Literal["clip", "nan", "raise"]
+"""What scores get that lie below the first or above the last that was fitted."""
+
+
+class PredictOptions(TypedDict, total=False):
+    """What `predict` takes besides scores."""
+
+    interpolation: Interpolation
+    out_of_bounds: OutOfBounds
+    out: NDArray[np.float64] | None
+    n_threads: int | None

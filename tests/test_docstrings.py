@@ -1,0 +1,119 @@
+"""Every public name says what it is, in numpydoc's form; names are found by themselves, so that new ones count too."""
+
+import importlib
+import inspect
+import pkgutil
+import pydoc
+import typing
+
+import pytest
+
+import staircase_fast as sf
+
+validate = pytest.importorskip("numpydoc.validate")
+
+# numpydoc's complaints that are about what is said, not about how it is laid out
+CODES = {
+    "GL03", "GL05", "GL06", "GL07", "GL08",  # blank lines, tabs, sections that exist and their order, nothing at all
+    "SS01", "SS03", "SS04",  # a first sentence
+    "PR01", "PR02", "PR03", "PR10",  # parameters are those of the signature, in its order
+    "RT02", "YD01",  # what is returned
+    "EX01",  # an example
+}  # fmt: skip
+# what one part of the package asks another: no user needs an example of it
+BETWEEN_US = {"arguments", "gain", "of_rows", "parts", "slopes", "sort_keys"}
+
+
+def public_modules():
+    """The package, and modules in it that say what they offer."""
+    names = [name for _, name, _ in pkgutil.iter_modules(sf.__path__) if not name.startswith("_")]
+    modules = [sf, *(importlib.import_module(f"staircase_fast.{name}") for name in names)]
+    return [module for module in modules if hasattr(module, "__all__")]
+
+
+def own_members(cls):
+    """Methods and properties that a class defines and says something about; what it inherits is said elsewhere."""
+    for name, member in vars(cls).items():
+        plain = getattr(member, "__func__", member)
+        if name.startswith("_") or not (inspect.isfunction(plain) or isinstance(plain, property)):
+            continue
+        if plain.__doc__ or not any(hasattr(base, name) for base in cls.__mro__[1:]):
+            yield f"{cls.__module__}.{cls.__qualname__}.{name}", plain
+
+
+def public_names():
+    """Functions, classes, and the methods and properties of these, by the place where they are defined."""
+    found = {}
+    for module in public_modules():
+        for name in module.__all__:
+            public = getattr(module, name)
+            if not (inspect.isfunction(public) or inspect.isclass(public)):
+                continue
+            found[f"{public.__module__}.{public.__qualname__}"] = public
+            if inspect.isclass(public):
+                found.update(own_members(public))
+    return found
+
+
+def is_form(public):
+    """Whether something is a type for annotations alone."""
+    return typing.is_typeddict(public) or getattr(public, "_is_protocol", False)
+
+
+def needed(name, public):
+    """Which complaints count."""
+    if is_form(public):
+        return CODES - {"PR01", "EX01"}
+    if inspect.isclass(public) and hasattr(public, "_fields"):
+        return CODES - {"PR01"}  # its fields are attributes
+    if isinstance(public, property):
+        return CODES - {"EX01"}
+    owner, _, method = name.rpartition(".")
+    again = any(hasattr(base, method) for base in getattr(NAMES.get(owner), "__mro__", ())[1:])
+    return CODES - {"PR01", "EX01"} if again or method in BETWEEN_US else CODES  # what differs is enough
+
+
+NAMES = public_names()
+CLASSES = {name: public for name, public in NAMES.items() if inspect.isclass(public) and not is_form(public)}
+FUNCTIONS = {name: public for name, public in NAMES.items() if inspect.isfunction(public)}
+
+
+def test_names_are_found():
+    for name in ("fit.fit", "losses.Huber", "online.Online.extend", "typing.SupportsDLPack"):
+        assert f"staircase_fast.{name}" in NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numpydoc_has_no_complaints(name):
+    wanted = needed(name, NAMES[name])
+    assert [complaint for complaint in validate.validate(name)["errors"] if complaint[0] in wanted] == []
+
+
+@pytest.mark.parametrize("name", [name for name, public in CLASSES.items() if hasattr(public, "_fields")])
+def test_the_fields_of_a_result_are_its_attributes(name):
+    described = validate.Validator(validate.get_doc_object(CLASSES[name])).doc["Attributes"]
+    assert tuple(field.name for field in described) == CLASSES[name]._fields
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in sf.__all__ if inspect.isclass(getattr(sf, name)) and not hasattr(getattr(sf, name), "_fields")],
+)
+def test_a_class_says_which_threads_may_use_it(name):
+    assert "Thread-safety: " in inspect.getdoc(getattr(sf, name))
+
+
+def test_functions_that_take_rows_say_that_they_only_read_them():
+    for name in sf.__all__:
+        public = getattr(sf, name)
+        if inspect.isfunction(public) and {"scores", "y"} & set(inspect.signature(public).parameters):
+            assert "Thread-safety: " in inspect.getdoc(public), name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_shows_the_signature(name):
+    public = FUNCTIONS[name]
+    shown = pydoc.plain(pydoc.render_doc(public))
+    for parameter in inspect.signature(public).parameters:
+        assert parameter in shown.splitlines()[2]
+    assert "*args" not in shown.splitlines()[2]
