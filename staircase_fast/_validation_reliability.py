@@ -72,9 +72,7 @@ def finite_scores(*means: float) -> None:
         raise ValueError("`targets` must be such that float64 holds the mean loss of the best forecasts.")
 
 
-def plan(
-    bands: object, n_resamples: object, level: object, seed: Any, progress: object, loss: Loss
-) -> Plan | None:
+def plan(bands: object, n_resamples: object, level: object, seed: Any, progress: object, loss: Loss) -> Plan | None:
     """Judge how bands are to be made; None if none are asked for."""
     if bands is None:
         return None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-
 @dataclass(frozen=True, repr=False, eq=False)
 class Reliability:
     """What `reliability` returns.
@@ -68,6 +67,32 @@ class Reliability:
     def score_name(self) -> str:
         """The name of the score."""
         return self.score if isinstance(self.score, str) else self.score.name
+
+    def plot(
+        self, ax: Axes | None = None, *, histogram: bool = True, numbers: bool = True, color: str | None = None
+    ) -> Axes:
+        """Draw a reliability diagram; needs matplotlib, the extra [plot].
+
+        The curve is thick where there are forecasts, and thin between them.  Below it is a histogram of forecasts, in a
+        corner the mean score and its parts.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        histogram, numbers : bool, default True
+            Whether to draw these.
+        color : str, optional
+            The colour of the curve.
+
+        Returns
+        -------
+        matplotlib Axes
+            Its artists have labels: `ax.legend()` shows what is what.
+        """
+        from staircase_fast.plots import draw_reliability
+
+        return draw_reliability(self, ax, histogram=histogram, numbers=numbers, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain Python that JSON can hold; what is infinite is "inf", as in files of staircases.

@@ -51,7 +51,9 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_th
     rows, kept = rows_of_losses(*columns, loss)
     _validation.few_enough(len(rows.scores))
     samples, kept = solve.samples_of(rows, kept)
-    borders = np.append(0, np.flatnonzero(samples.ends) + 1) if len(samples.ends) else np.arange(len(samples.scores) + 1)
+    borders = (
+        np.append(0, np.flatnonzero(samples.ends) + 1) if len(samples.ends) else np.arange(len(samples.scores) + 1)
+    )
     places = _places(samples.scores, borders, stairs)
     if isinstance(loss, PoissonDeviance):
         samples = solve.as_means(samples)
