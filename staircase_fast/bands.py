@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,9 @@ def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Inte
         def fit(state: NDArray[np.uint64], values: _Floats) -> None:
             _resample.draw(state, n, _EACH_ROW, *tables, counts)
             rows = np.flatnonzero(counts)
-            weights = counts[rows] * (samples.weights[rows] if len(samples.weights) else 1.0)
+            weights = counts[rows].astype(np.float64)
+            if len(samples.weights):
+                weights *= samples.weights[rows]
             own = loss.of_rows(rows) if loss.per_sample else loss
             ends = np.append(observation[rows[1:]] != observation[rows[:-1]], True).view(np.uint8)
             drawn = Samples(samples.scores[rows], samples.targets[rows], weights, own.parameters, ends)
@@ -225,7 +227,7 @@ def _run(make_fit: Callable[[], Fit], replicates: _Floats, plan: Plan, n_threads
 def _state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
     """The random state of a replicate, which depends on nothing else."""
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
-    return own.generate_state(4, np.uint64)
+    return own.generate_state(4, np.uint64).astype(np.uint64)
 
 
 class _Teller:
@@ -249,7 +251,7 @@ class _Teller:
                 self.bar.update(done - self.told)
         self.told = done
 
-    def __enter__(self) -> _Teller:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
