@@ -129,7 +129,11 @@ class Reliability:
         return found
 
     def __eq__(self, other: object) -> bool:
-        return self.to_dict() == other.to_dict() if isinstance(other, Reliability) else NotImplemented
+        if not isinstance(other, Reliability):
+            return NotImplemented
+        mine, theirs = self.to_dict(), other.to_dict()
+        # of a staircase, JSON may or may not have bounds that are the values themselves
+        return (mine | {"stairs": None}) == (theirs | {"stairs": None}) and self.stairs == other.stairs
 
     __hash__ = None  # type: ignore[assignment]
 

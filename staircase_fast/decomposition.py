@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -92,9 +93,11 @@ def _of_chunk(
 
 
 def _edges(low: float, high: float) -> NDArray[np.float64]:
-    """Edges of bins of one width, of no more than what there is between these."""
+    """Edges of bins of one width between these, or around them if they are the same."""
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        reach, most = max(0.5, abs(low) / 1024), sys.float_info.max
+        low, high = max(low - reach, -most), min(high + reach, most)
     place = np.linspace(0.0, 1.0, _BINS + 1)
     edges = low * (1.0 - place) + high * place  # the difference of the ends may be infinite
-    return np.append(edges[:-1], high)
+    edges[-1] = high
+    return np.clip(np.maximum.accumulate(edges), low, high)  # they may be as near as can be
