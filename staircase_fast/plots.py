@@ -28,7 +28,7 @@ _CURVE, _BAND, _DIAGONAL, _BARS, _INK = "#08519c", "#c6dbef", "0.35", "0.72", "0
 _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweedie_deviance": "Tweedie deviance"}
 _STRIP = 0.2  # of the height of the curve is for the histogram below it
 _GAP = 0.04  # of it is left free between them
-_FINE = 2048  # places along an axis that the eye, or a printer, can tell apart
+_FINE = 1024  # places along an axis: lines are wider than what lies between two
 _CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
 
 

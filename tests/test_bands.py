@@ -73,11 +73,11 @@ def test_the_counts_of_single_rows_have_the_chances_of_a_poisson_distribution_in
 
 
 SMALL = {
-    "labels": ([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1], None),
-    "labels that fall": ([0.1, 0.2, 0.3, 0.4, 0.5], [1, 1, 1, 0, 0], None),
-    "tied labels": ([0.1, 0.2, 0.2, 0.4, 0.4], [0, 1, 0, 1, 0], None),
-    "weighted": ([0.1, 0.2, 0.3, 0.3, 0.5], [0, 1, 0, 1, 1], [1.0, 2.0, 0.5, 4.0, 1.0]),
-    "probabilities": ([0.1, 0.2, 0.3, 0.3, 0.5], [0.25, 0.5, 0.125, 1, 0.75], None),
+    "labels": ([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1], None),
+    "labels that fall": ([0.1, 0.2, 0.3, 0.4], [1, 1, 0, 0], None),
+    "tied labels": ([0.1, 0.2, 0.2, 0.4], [0, 1, 0, 1], None),
+    "weighted": ([0.1, 0.2, 0.3, 0.3], [0, 1, 0, 1], [1.0, 2.0, 0.5, 4.0]),
+    "probabilities": ([0.1, 0.2, 0.3, 0.3], [0.25, 0.5, 0.125, 1], None),
 }
 
 

@@ -128,6 +128,7 @@ def test_log_odds_may_be_infinite():
     assert sf.reliability([np.inf], [1], score="logistic").mean_score == 0.0
 
 
+@pytest.mark.long
 def test_the_mean_score_is_that_of_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(3)
