@@ -23,7 +23,7 @@ _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
 _POINTS = 512  # scores, spread evenly over rows
 _STEPS = 512  # whose ends are scores too; of more steps, the points above are enough
-_FEW_ROWS = 4096  # are drawn one by one
+_FEW_ROWS = 256  # are drawn one by one
 _SHORT = 4.0  # standard deviations by which the sum of Poisson counts is too low on average
 _MEANS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # of the tables, in rows
 _EACH_ROW = np.empty(0, dtype=np.int64)
@@ -53,7 +53,9 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_th
     # curves themselves, nothing between two of them: there may be infinite values
     outside = math.floor((1.0 - plan.level) / 2.0 * len(curves) + 1e-9)  # on each side
     outside = min(outside, (len(curves) - 1) // 2)
-    lower, upper = curves[[outside, -1 - outside]]
+    lower, upper = curves[outside].copy(), curves[-1 - outside].copy()
+    for column in (x, lower, upper):
+        column.setflags(write=False)
     return Bands(x, lower, upper, plan.kind, plan.level, plan.n_resamples)
 
 
@@ -231,7 +233,7 @@ def _run(make_fit: Callable[[], Fit], curves: _Floats, plan: Plan, n_threads: in
 
 def _state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
     """The random state of a resample, which depends on nothing else."""
-    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
     return own.generate_state(4, np.uint64).astype(np.uint64)
 
 
