@@ -305,7 +305,7 @@ class Staircase:
     ) -> None:
         """Write the staircase as an ONNX model: `predict` of an input of shape [N], bit for bit.
 
-        Needs the extra `onnx`.  An existing file is replaced at once or not at all.
+        Needs the extra ``onnx``.  An existing file is replaced at once or not at all.
 
         Parameters
         ----------
