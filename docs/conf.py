@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import inspect
+import shutil
 import sys
 from pathlib import Path
 
@@ -21,7 +22,7 @@ version = release = staircase_fast.__version__
 
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 templates_path = ["templates"]
-exclude_patterns = ["pictures", "templates"]
+exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
 nitpick_ignore = [("py:obj", "values")]  # every mapping has such a method
 nitpick_ignore_regex = [("py:.*", r"(scipy|numba|numpy|pandas)\..*")]  # nothing is downloaded
@@ -30,12 +31,13 @@ default_role = "autolink"  # a name in backquotes is a link where there is somet
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc says what an argument is
 numpydoc_show_class_members = False  # the template lists them
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # pieces of the README begin at its third level
 
 html_theme = "furo"
 html_title = f"staircase_fast {version}"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sphinx = False
 
@@ -71,7 +73,8 @@ def make_c_api() -> None:
 
 def setup(app: object) -> None:
     """Make what pages need before Sphinx looks for them."""
-    MADE.mkdir(exist_ok=True)
+    shutil.rmtree(MADE, ignore_errors=True)  # a page of a name that is gone would be a warning
+    MADE.mkdir()
     make_pictures()
     make_lists()
     make_c_api()

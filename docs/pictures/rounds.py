@@ -8,7 +8,7 @@ from style import BLUE, GREY, ORANGE, panels
 
 import staircase_fast as sf
 
-SHOWN = (1, 2, 3, 5)
+SHOWN = (1, 2, 4)
 
 
 def draw() -> Figure:
@@ -19,7 +19,7 @@ def draw() -> Figure:
     fit = sf.Anytime(scores, targets, loss="log_cosh", bounds=(0, 8))
     exact = sf.fit(scores, targets, loss="log_cosh", bounds=(0, 8)).predict(scores)
 
-    figure, axes = panels(len(SHOWN), (11, 3.7), sharey=True)
+    figure, axes = panels(len(SHOWN), (9.5, 3.9), sharey=True)
     for one, shown in zip(axes, SHOWN, strict=True):
         fit.refine(max_rounds=shown - fit.n_rounds)
         now = fit.staircase()
