@@ -53,3 +53,14 @@ def lines_are_finite(left: NDArray[np.float64], right: NDArray[np.float64], slop
             f"`interpolation` must be 'step' for this staircase; the slope of the line after step {step}, from "
             f"{right[step].item()!r} to {left[step + 1].item()!r}, is no finite number > 0."
         )
+
+
+def keys_in_text(keys: Sequence[object]) -> None:
+    """Refuse keys that no database holds as text."""
+    for place, key in enumerate(keys):
+        if isinstance(key, str):
+            _encodable("keys", key)
+            if "\0" in key:
+                raise ValueError(
+                    f"`keys` must not have the character NUL to be written as SQL; got {key!r} at {place}."
+                )

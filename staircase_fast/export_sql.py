@@ -25,25 +25,34 @@ if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
 FEW_STEPS = 64
-_COLUMNS = ("starts", "lows", "bends", "slopes", "highs")
+COLUMNS = ("starts", "lows", "bends", "slopes", "highs")  # of pieces; one of them has a "start" and so on
 
 
 def expression(
     stairs: Staircase, column: str | Sequence[str], dialect: str, interpolation: str, out_of_bounds: str
 ) -> str:
     """The staircase of a column."""
-    name = ".".join(_quoted(part) for part in _validation_export.name_parts("column", column))
-    duck = _validation.choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb"
-    linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
-    clip = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan")) == "clip"
+    name = name_of("column", column)
+    duck, linear, clip = options(dialect, interpolation, out_of_bounds)
     table = pieces.of_staircase(stairs, linear=linear, outside=clip)
     if len(table.start) <= FEW_STEPS:
         return _case(name, table)
     return (_asof_join if duck else _bucket)(name, table, linear=linear)
 
 
-def _quoted(part: str) -> str:
-    return '"' + part.replace('"', '""') + '"'
+def options(dialect: str, interpolation: str, out_of_bounds: str) -> tuple[bool, bool, bool]:
+    """Whether it is for DuckDB, with lines, and with a value for all scores."""
+    return (
+        _validation.choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb",
+        _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear",
+        _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan")) == "clip",
+    )
+
+
+def name_of(argument: str, given: str | Sequence[str]) -> str:
+    """The name of a column, quoted."""
+    parts = _validation_export.name_parts(argument, given)
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _number(value: float) -> str:
@@ -70,48 +79,51 @@ def _case(score: str, table: Pieces) -> str:
     return "\n".join(["CASE", *lines, "END"])
 
 
-def _line(score: str, low: str, bend: str, slope: str, high: str, *, rising: bool) -> str:
-    return f"{'LEAST' if rising else 'GREATEST'}({low} + ({score} - {bend}) * {slope}, {high})"
+def _line(score: str, low: str, bend: str, slope: str, high: str, *, rising: bool | None) -> str:
+    """A point on a line, not beyond its end; `rising` is None where some lines rise and others fall."""
+    value = f"{low} + ({score} - {bend}) * {slope}"
+    if rising is None:
+        return f"LEAST(GREATEST({value}, LEAST({low}, {high})), GREATEST({low}, {high}))"
+    return f"{'LEAST' if rising else 'GREATEST'}({value}, {high})"
 
 
-def _value(score: str, at: str, columns: Sequence[str], *, linear: bool, rising: bool) -> str:
-    """The value on a piece whose columns have these names."""
-    low, bend, slope, high = (column + at for column in columns)
+def value_on(at: str, *, linear: bool, rising: bool | None) -> str:
+    """The value on a piece of a joined table, or on the one at a place of arrays."""
+    low, bend, slope, high = (column + at if at else column[:-1] for column in COLUMNS[1:])
     if not linear:
         return low
-    return f"CASE WHEN {score} <= {bend} THEN {low} ELSE {_line(score, low, bend, slope, high, rising=rising)} END"
+    return f"CASE WHEN score <= {bend} THEN {low} ELSE {_line('score', low, bend, slope, high, rising=rising)} END"
 
 
 def _asof_join(name: str, table: Pieces, *, linear: bool) -> str:
-    names = _COLUMNS if linear else _COLUMNS[:2]
-    lists = ", ".join(f"'[{_joined(column)}]'::float8[]" for column in table.columns(linear=linear))
-    unnested = ", ".join(f"unnest({one}) AS {one[:-1]}" for one in names)
-    value = _value("score", "", [one[:-1] for one in _COLUMNS[1:]], linear=linear, rising=table.rising)
+    columns = table.columns(linear=linear)
+    names = COLUMNS[: len(columns)]
+    lists = ", ".join(f"'[{joined(column)}]'::float8[]" for column in columns)
     return f"""(
-  SELECT {value}
+  SELECT {value_on("", linear=linear, rising=table.rising)}
   FROM (SELECT {name}::float8) AS query(score)
-  ASOF JOIN (SELECT {unnested} FROM (VALUES ({lists})) AS lists({", ".join(names)})) AS steps
+  ASOF JOIN (SELECT {unnested(names)} FROM (VALUES ({lists})) AS lists({", ".join(names)})) AS steps
   ON score >= start
-  WHERE {_inside(table)}
+  WHERE score BETWEEN {_number(table.inside[0])} AND {_number(table.inside[1])}
 )"""
 
 
 def _bucket(name: str, table: Pieces, *, linear: bool) -> str:
-    names = _COLUMNS if linear else _COLUMNS[:2]
-    arrays = ", ".join(f"'{{{_joined(column)}}}'::float8[]" for column in table.columns(linear=linear))
-    value = _value("score", "[step]", _COLUMNS[1:], linear=linear, rising=table.rising)
+    columns = table.columns(linear=linear)
+    arrays = ", ".join(f"'{{{joined(column)}}}'::float8[]" for column in columns)
     return f"""(
-  SELECT {value}
-  FROM (VALUES ({name}::float8, {arrays})) AS steps(score, {", ".join(names)}),
+  SELECT {value_on("[step]", linear=linear, rising=table.rising)}
+  FROM (VALUES ({name}::float8, {arrays})) AS steps(score, {", ".join(COLUMNS[: len(columns)])}),
   LATERAL (SELECT width_bucket(score, starts)) AS found(step)
-  WHERE {_inside(table)}
+  WHERE score BETWEEN {_number(table.inside[0])} AND {_number(table.inside[1])}
 )"""
 
 
-def _inside(table: Pieces) -> str:
-    lowest, highest = table.inside
-    return f"score BETWEEN {_number(lowest)} AND {_number(highest)}"
+def unnested(names: Sequence[str]) -> str:
+    """A row for each entry of lists; "starts" becomes "start"."""
+    return ", ".join(f"unnest({name}) AS {name[:-1]}" for name in names)
 
 
-def _joined(column: NDArray[np.float64]) -> str:
+def joined(column: NDArray[np.float64]) -> str:
+    """Numbers as they stand in an array."""
     return ", ".join(map(_plain, column.tolist()))

@@ -45,7 +45,7 @@ class Postgres:
         self.connection.execute(
             f"DROP TABLE IF EXISTS {table}; CREATE TEMPORARY TABLE {table} (id int8, {column} {kind})"
         )
-        rows = [[i, one] for i, one in enumerate(np.asarray(scores).tolist())]
+        rows = [[i, one] for i, one in enumerate(scores.tolist() if isinstance(scores, np.ndarray) else scores)]
         with self.connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s)", rows)
 
@@ -162,6 +162,66 @@ def test_the_expression_may_stand_anywhere(engine, name):
     )
     values, counts = np.unique(stairs.predict(scores), return_counts=True)
     assert np.allclose(found, np.column_stack([values + 1, values * counts]))
+
+
+KEYS = {
+    "strings": ["", "Zürich", "a", "a'b", 'a"b', "back\\\\slash", "\\\\' OR 1=1 --", "oslo", "{x,y}", "é", "分", "🪜"],
+    "integers": [-(2**63), -1, 0, 1, 7, 2**63 - 1],
+    "without sign": [0, 1, 2**63, 2**64 - 1],
+    "bools": [False, True],
+    "one": [3],
+}
+KINDS = {"strings": "text", "without sign": "numeric(20, 0)", "bools": "boolean"}
+
+
+def map_of(keys, increasing=True):
+    keys = sorted(keys)
+    rng = np.random.default_rng(len(keys))
+    groups = rng.integers(0, len(keys), 300)
+    groups[: len(keys)] = np.arange(len(keys))
+    targets = rng.random(300) + (groups % 2 * 2 - 1) * np.linspace(0, 2, 300)
+    return sf.fit_groups(np.linspace(-1, 1, 300), targets, [keys[g] for g in groups], increasing=increasing)
+
+
+def evaluated_groups(engine, found, scores, groups, kind, **options):
+    engine.fill("scored", "score", scores, "float8")
+    engine.fill("grouped", '"the group"', groups, kind)
+    sql = found.to_sql(("scored", "score"), ("grouped", "the group"), dialect=engine.dialect, **options)
+    rows = engine.run(f"SELECT {sql} FROM scored JOIN grouped USING (id) ORDER BY id")
+    return np.array([np.nan if value is None else value for (value,) in rows], dtype=np.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"interpolation": "linear"}, {"out_of_bounds": "nan"}])
+@pytest.mark.parametrize("increasing", [True, "auto"])
+@pytest.mark.parametrize("name", KEYS)
+def test_each_group_gets_its_own_staircase(engine, name, increasing, options):
+    found = map_of(KEYS[name], increasing)
+    scores = np.concatenate([queries(stairs) for stairs in found.values()])
+    groups = [key for key, stairs in found.items() for _ in range(len(queries(stairs)))]
+    seen = evaluated_groups(engine, found, scores, groups, KINDS.get(name, "int8"), **options)
+    assert_same_bits(seen, found.predict(scores, groups, **options))
+
+
+def test_groups_that_were_not_fitted_have_no_value(engine):
+    for keys, kind, others in (
+        (["b", "d"], "text", ["a", "b", "c", "B", "e", None]),
+        ([2, 4], "int", [1, 2, 3, 9, None]),
+    ):
+        seen = evaluated_groups(engine, map_of(keys), [0.5] * len(others), others, kind)
+        assert np.isnan(seen).tolist() == [other not in keys for other in others]
+        seen = evaluated_groups(engine, map_of(keys), [None, float("nan")], [keys[0]] * 2, kind)
+        assert np.isnan(seen).all()
+
+
+def test_groups_that_text_does_not_hold_are_refused():
+    for key, text in (
+        ("a\0", "`keys` must not have the character NUL"),
+        ("\ud800", "`keys` must hold names that can be"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            map_of([key]).to_sql("score", "city")
+    with pytest.raises(ValueError, match="`group` must hold names with a character"):
+        map_of(["a"]).to_sql("score", "")
 
 
 def test_few_steps_read_well():
