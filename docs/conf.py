@@ -25,7 +25,8 @@ templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
 nitpick_ignore = [("py:obj", "values")]  # every mapping has such a method
-nitpick_ignore_regex = [("py:.*", r"(scipy|numba|numpy|pandas)\..*")]  # nothing is downloaded
+OTHERS = "duckdb|matplotlib|numba|numpy|onnx|onnxruntime|pandas|polars|pyarrow|scipy|sklearn"
+nitpick_ignore_regex = [("py:.*", rf"({OTHERS})(\..*)?")]  # no list of their names is downloaded
 default_role = "autolink"  # a name in backquotes is a link where there is something of that name
 
 autosummary_generate = True

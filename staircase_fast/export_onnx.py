@@ -46,8 +46,10 @@ def write(
     kind = onnx.TensorProto.DOUBLE if dtype == "float64" else onnx.TensorProto.FLOAT
     graph.add("Cast", values, to=kind, output=names[1])
     model = graph.model(kind)
+    # parameters of single rows say nothing of a staircase
+    loss = {"name": stairs.loss.name} if stairs.loss.per_sample else documents.plain_loss(stairs.loss)
     said = {
-        "loss": json.dumps(documents.plain_loss(stairs.loss)),
+        "loss": json.dumps(loss),
         "increasing": json.dumps(stairs.increasing),
         "n_steps": str(stairs.n_steps),
         "interpolation": interpolation,

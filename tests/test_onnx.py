@@ -94,6 +94,12 @@ def test_the_model_says_what_it_is(path):
     assert [(one.domain, one.version) for one in model.opset_import] == [("", 13)]
 
 
+def test_parameters_of_single_rows_are_not_in_the_model(path):
+    sf.fit([1, 2], [3, 2], loss=sf.losses.Huber([0.5, 1.0])).to_onnx(path)
+    (said,) = (entry.value for entry in onnx.load(path).metadata_props if entry.key == "staircase_fast.loss")
+    assert json.loads(said) == {"name": "huber"}
+
+
 @pytest.mark.parametrize("names", [("x", "y"), ("staircase", "staircase_0"), ("staircase_table_0", "staircase__1")])
 def test_input_and_output_have_the_names_they_are_given(path, names):
     stairs = STAIRCASES["probabilities"]

@@ -50,10 +50,7 @@ class Postgres:
             cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s)", rows)
 
 
-ENGINES = [Duck, pytest.param(Postgres, marks=pytest.mark.skipif(not SERVER, reason="no server is named"))]
-
-
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=[Duck, Postgres] if SERVER else [Duck])
 def engine(request):
     made = request.param()
     yield made
@@ -233,6 +230,16 @@ def test_few_steps_read_well():
         """  WHEN "score" <= '0.8'::float8 THEN '1.0'::float8""",
         "END",
     ]
+
+
+def test_groups_are_found_by_halving_in_postgres():
+    found = sf.fit_groups([1, 2, 1], [0, 1, 3], ["a", "a", "b"])
+    _, value, table, *_ = found.to_sql("score", ("t", "city"), dialect="postgres").splitlines()
+    assert value == "  SELECT lows[step]"
+    assert table.startswith(
+        """  FROM (VALUES ("score"::float8, "t"."city"::text COLLATE "C", ARRAY['a', 'b']::text[], """
+    )
+    assert "'{-Infinity, 2.0, -Infinity}'::float8[], '{0.0, 1.0, 3.0}'::float8[]" in table
 
 
 def test_many_steps_are_joined_not_compared_one_by_one():
