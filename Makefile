@@ -16,7 +16,8 @@ MODULES := $(patsubst staircase_fast/%.pyx,staircase_fast.%,$(wildcard staircase
 PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
-SDIST := $(PACKAGE) $(TESTS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst) \
+DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
+SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
          CHANGELOG.md CONTRIBUTING.md Makefile .ci/run
 
 # Nothing from the caller's shell may choose another package or another build.
