@@ -16,7 +16,8 @@ MODULES := $(patsubst staircase_fast/%.pyx,staircase_fast.%,$(wildcard staircase
 PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
-SDIST := $(PACKAGE) $(TESTS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py docs/*.*) \
+DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
+SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
          CHANGELOG.md CONTRIBUTING.md Makefile .ci/run
 
 # Nothing from the caller's shell may choose another package or another build.
@@ -25,7 +26,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel bench asv fuzz lint coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel bench asv fuzz lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +75,10 @@ lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
 	PATH="$(ROOT)/.venv/bin:$$PATH" $(VENV) -m cython_lint.cython_lint $(KERNELS)
 	$(VENV) -m mypy
 
+docs: build/in-place.stamp .venv/docs.stamp  ## the documentation, as pages in build/docs
+	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs
+	@echo "open build/docs/index.html"
+
 coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	rm -rf build/coverage-data && mkdir build/coverage-data
 	find build/coverage -name '*.gcda' -delete
@@ -87,7 +92,7 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	test $$python = 0 && test $$kernels = 0
 
 clean:  ## remove all that make has made
-	rm -rf .venv build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f staircase_fast/*.c staircase_fast/*.so demo-staircase.json
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

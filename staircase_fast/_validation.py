@@ -576,3 +576,14 @@ def not_nan(name: str, x: Column, first_nan: int) -> None:
     """Refuse the NaN that was found at an index, or at -1 if none was."""
     if first_nan >= 0:
         raise ValueError(f"`{name}` must not be NaN; got {x[first_nan]} at index {first_nan}.")
+
+
+def library(name: str, what: str, extra: str = "") -> Any:
+    """A library that is not always there; `extra` is the one of ours that brings it."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        remedy = f'; `pip install "staircase_fast[{extra}]"` brings it' if extra else ""
+        raise ImportError(f"`{what}` needs {name}, which is not installed{remedy}.") from None

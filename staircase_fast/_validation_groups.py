@@ -29,6 +29,7 @@ from staircase_fast._validation import (
     Steps,
     _judge_each_weight,
     judge_targets,
+    library,
     no_nan,
     parameter_length,
     score_column,
@@ -356,17 +357,6 @@ def within_groups(
         ends = f"[{low[place[row]]}, {high[place[row]]}]"
         key = column.key_of(int(column.numbers[row]))
         _refuse("scores", f"be in {ends}, the fitted range of group {key!r}", scores, bad)
-
-
-def library(name: str, what: str, extra: str = "") -> Any:
-    """A library that is not always there."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        way = f": pip install 'staircase_fast[{extra}]'" if extra else ""
-        raise ImportError(f"`{what}` needs {name}, which is not installed{way}.") from None
 
 
 def map_parts(

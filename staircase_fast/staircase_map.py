@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -310,6 +310,43 @@ class StaircaseMap(Mapping[Key, Staircase]):
         threads.each(look_up, shares)
         return result.T
 
+    def to_sql(
+        self,
+        column: str | Sequence[str],
+        group: str | Sequence[str],
+        *,
+        dialect: str = "duckdb",
+        interpolation: str = "step",
+        out_of_bounds: str = "clip",
+    ) -> str:
+        """The map as an SQL expression: `predict` of a column of scores and one of groups, bit for bit.
+
+        Parameters
+        ----------
+        column, group : str or sequence of str
+            The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.
+        dialect : {"duckdb", "postgres"}, default "duckdb"
+        interpolation : {"step", "linear"}, default "step"
+        out_of_bounds : {"clip", "nan"}, default "clip"
+
+        Returns
+        -------
+        str
+            NULL for groups that were not fitted; ``COALESCE`` of this and another expression gives them a value.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> rows = "(VALUES (1, 'a'), (5, 'a'), (1, 'b'), (1, 'z')) AS scored(score, city)"
+        >>> duckdb.sql(f"SELECT city, {found.to_sql('score', 'city')} FROM {rows}").fetchall()
+        [('a', 0.0), ('a', 1.0), ('b', 2.5), ('z', None)]
+        """
+        from staircase_fast import export_sql_groups
+
+        return export_sql_groups.expression(self, column, group, dialect, interpolation, out_of_bounds)
+
     def to_frame(self) -> Any:
         """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count.
 
@@ -326,7 +363,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         1     a   2.0    2.0    1.0     1.0      1
         2     b   1.0    2.0    2.5     2.0      2
         """
-        pandas = _validation_groups.library("pandas", "to_frame")
+        pandas = _validation.library("pandas", "to_frame")
         n_steps = np.diff(self.offsets)
         keys = map_file.key_array(self._keys)
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
