@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
+TEMPORARY = ".staircase-"  # how the names of temporary files begin
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -18,19 +19,34 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file whole: through a temporary file beside it, which then takes its name."""
+    """Write a file whole: as `replacing_path`, for who wants a file."""
+    with replacing_path(path) as temporary, open(temporary, "wb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A temporary file beside that of this path, whose name it takes in the end; it is gone if something goes wrong.
+
+    What is no plain file (a device, a pipe) must not be replaced: it is written to as it is.
+    """
     target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        yield target
+        return
     import tempfile  # here, because it is slow to import
 
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
+    temporary = None
     try:
-        with open(handle, "w+b") as file:
-            yield file
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=TEMPORARY, suffix=".tmp")
+        os.close(handle)
+        yield temporary
         os.chmod(temporary, _mode_for(target))
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
         raise
 
 
