@@ -16,6 +16,7 @@ from staircase_fast.staircase import Staircase
 if TYPE_CHECKING:
     from staircase_fast.accumulator import Accumulator
     from staircase_fast.anytime import Anytime
+    from staircase_fast.assessment import Reliability, reliability
     from staircase_fast.certificate import Certificate, certify
     from staircase_fast.groups import fit_columns, fit_groups
     from staircase_fast.online import Online
@@ -28,12 +29,14 @@ else:
         "Anytime": "anytime",
         "Certificate": "certificate",
         "Online": "online",
+        "Reliability": "assessment",
         "StaircaseMap": "staircase_map",
         "UnimodalResult": "prefix",
         "certify": "certificate",
         "fit_columns": "groups",
         "fit_groups": "groups",
         "prefix_losses": "prefix",
+        "reliability": "assessment",
         "unimodal_regression": "prefix",
     }
 
@@ -56,6 +59,7 @@ __all__ = [
     "Certificate",
     "IsotonicResult",
     "Online",
+    "Reliability",
     "Staircase",
     "StaircaseMap",
     "UnimodalResult",
@@ -67,6 +71,7 @@ __all__ = [
     "isotonic_regression",
     "losses",
     "prefix_losses",
+    "reliability",
     "set_num_threads",
     "unimodal_regression",
 ]

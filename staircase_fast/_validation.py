@@ -154,11 +154,11 @@ def _range_text(low: float, high: float) -> str:
     return f"> {low:.0f} and < {high:.0f}" if 0 < low < 1e-300 else f"in [{low:g}, {high:g}]"
 
 
-def unknown_loss(given: object, names: Iterable[str]) -> NoReturn:
+def unknown_loss(given: object, names: Iterable[str], argument: str) -> NoReturn:
     """Refuse what is neither a loss nor the name of one."""
     if isinstance(given, str):
-        raise ValueError(f"`loss` must be one of {', '.join(map(repr, names))}; got {given!r}.")
-    raise TypeError(f"`loss` must be a name or a loss object; got {given!r}.")
+        raise ValueError(f"`{argument}` must be one of {', '.join(map(repr, names))}; got {given!r}.")
+    raise TypeError(f"`{argument}` must be a name or a loss object; got {given!r}.")
 
 
 def not_a_staircase(given: object) -> NoReturn:
@@ -166,9 +166,10 @@ def not_a_staircase(given: object) -> NoReturn:
     raise TypeError(f"`stairs` must be a Staircase; got {given!r}.")
 
 
-def unnamed_parameter(name: str, loss: type[Loss]) -> NoReturn:
+def unnamed_parameter(loss: type[Loss], argument: str) -> NoReturn:
     """Refuse a loss by name that does not say its parameter."""
-    raise ValueError(f"`loss` must say its {loss.parameter}: losses.{loss.__name__}({loss.parameter}); got {name!r}.")
+    called = f"losses.{loss.__name__}({loss.parameter})"
+    raise ValueError(f"`{argument}` must say its {loss.parameter}: {called}; got {loss.name!r}.")
 
 
 def loss_parameter(name: str, given: ArrayLike, low: float, high: float) -> float | NDArray[np.float64]:

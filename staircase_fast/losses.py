@@ -688,13 +688,13 @@ def _remade(kind: type[Loss], arguments: dict[str, Any]) -> Loss:
     return kind(**arguments)
 
 
-def loss_of(given: object) -> Loss:
-    """A loss, by object or by name."""
+def loss_of(given: object, argument: str = "loss") -> Loss:
+    """A loss, by object or by name; `argument` is what the caller calls it."""
     if isinstance(given, Loss):
         return given
     kind = BY_NAME.get(given) if isinstance(given, str) else None
     if kind is None:
-        _validation.unknown_loss(given, BY_NAME)
+        _validation.unknown_loss(given, BY_NAME, argument)
     if kind in (TweedieDeviance, Linex, Power):
-        _validation.unnamed_parameter(kind.name, kind)
+        _validation.unnamed_parameter(kind, argument)
     return kind()

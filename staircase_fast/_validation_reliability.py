@@ -1,0 +1,104 @@
+"""Judges what `reliability` is given; the home of its messages."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from staircase_fast import _validation
+from staircase_fast._validation import Columns, _number, _range_text, _refuse
+from staircase_fast.exact import extent_of
+from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of
+
+Progress = Callable[[int, int], object]
+
+
+class Brier(SquaredError):
+    """The squared error of probabilities."""
+
+    name = "brier"
+    target_range = value_range = (0.0, 1.0)
+
+
+class Plan(NamedTuple):
+    """How bands are to be made."""
+
+    kind: str
+    n_resamples: int
+    level: float
+    seed: np.random.SeedSequence
+    progress: bool | Progress
+
+
+def score_of(given: object) -> Loss:
+    """The loss that scores forecasts, by object or by name."""
+    if isinstance(given, str) and given == Brier.name:
+        return Brier()
+    if isinstance(given, str) and given not in BY_NAME:
+        _validation.unknown_loss(given, (Brier.name, *BY_NAME), "score")
+    loss = loss_of(given, "score")
+    if loss.name not in BY_NAME:
+        raise TypeError(f"`score` must say what values cost; {loss!r} does not.")
+    return loss
+
+
+def forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[float, float]:
+    """Refuse forecasts that make no sense to the loss; return the least and the greatest that are finite."""
+    x, y = columns[0], columns[1]
+    extent = extent_of(x, n_threads)
+    lowest, highest = extent.lowest, extent.highest
+    if extent.first_bad >= 0:
+        _validation.no_nan("scores", x, n_threads)
+        if not loss.allows_infinite_values:
+            _refuse("scores", "be finite", x, ~np.isfinite(x))
+        finite = x[np.isfinite(x)]
+        lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    low, high = loss.value_range
+    if lowest < low or highest > high:
+        within = f"be {_range_text(low, high)} for {loss.name}"
+        _refuse("scores", within, x, (x < low) | (x > high))
+    if isinstance(loss, Brier):  # the fit knows it as a squared error, which takes any targets
+        _validation.judge_targets("targets", y, extent_of(y, n_threads), loss)
+    return lowest, highest
+
+
+def finite_scores(*means: float) -> None:
+    """Refuse targets whose losses, even under the best forecasts, are beyond all numbers."""
+    if not all(np.isfinite(means)):
+        raise ValueError("`targets` must be such that float64 holds the mean loss of the best forecasts.")
+
+
+def plan(bands: object, n_resamples: object, level: object, seed: Any, progress: object) -> Plan | None:
+    """Judge how bands are to be made; None if none are asked for."""
+    if bands is None:
+        return None
+    kind = _validation.choice("bands", bands, ("confidence", "consistency"))
+    try:
+        n = operator.index(n_resamples)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"`n_resamples` must be an integer >= 1; got {n_resamples!r}.") from None
+    if n < 1 or isinstance(n_resamples, bool):
+        raise ValueError(f"`n_resamples` must be an integer >= 1; got {n_resamples!r}.")
+    share = _number("level", level)
+    if not 0 < share < 1:
+        raise ValueError(f"`level` must be > 0 and < 1; got {level!r}.")
+    try:
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    except (TypeError, ValueError):
+        raise TypeError(f"`seed` must be None, an integer >= 0 or a numpy SeedSequence; got {seed!r}.") from None
+    if progress is None or isinstance(progress, bool):
+        return Plan(kind, n, share, sequence, bool(progress))
+    return Plan(kind, n, share, sequence, _validation.function("progress", progress))
+
+
+def no_consistency(what: str) -> NoReturn:
+    """Refuse bands of labels drawn from forecasts where that means nothing."""
+    raise ValueError(f"`bands` must be 'confidence' or None where {what}; got 'consistency'.")
+
+
+def missing_package(what: str, package: str, extra: str) -> NoReturn:
+    """Say which extra has what is missing."""
+    raise ImportError(f"{what} needs {package}: pip install 'staircase_fast[{extra}]'.")

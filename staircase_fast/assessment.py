@@ -1,0 +1,149 @@
+"""How reliable forecasts are: the CORP curve, the parts of their mean score, bands around them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from staircase_fast import _validation, decomposition, documents, settings, solve
+from staircase_fast import _validation_reliability as judge
+from staircase_fast.decomposition import Histogram
+from staircase_fast.fit import of_columns
+from staircase_fast.losses import Loss, SquaredError
+from staircase_fast.staircase import Staircase
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_UNBOUNDED = (-math.inf, math.inf)  # infinite log-odds are welcome
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Reliability:
+    """What `reliability` returns.
+
+    Thread-safety: it does not change, and may be used by any number of threads at once.
+    """
+
+    stairs: Staircase
+    """The CORP curve: the staircase that recalibrates the forecasts best."""
+    score: str | Loss
+    """What forecasts were scored by: "brier", or a loss."""
+    n_samples: int
+    """Rows of weight > 0."""
+    mean_score: float
+    """The mean score of the forecasts; the less, the better.  It is miscalibration - discrimination + uncertainty."""
+    miscalibration: float
+    """How much the mean score falls by recalibration: 0 for calibrated forecasts."""
+    discrimination: float
+    """How much better recalibrated forecasts are than the best constant: 0 if they tell nothing."""
+    uncertainty: float
+    """The mean score of the best constant: how hard the targets are to forecast."""
+    calibration_error: float
+    """The expected calibration error: how far forecasts are from recalibrated ones on average."""
+    histogram: Histogram
+    """`counts` of forecasts, or their total weight, between `edges`."""
+    bands: Any = None
+
+    @property
+    def mcb(self) -> float:
+        """Short for `miscalibration`."""
+        return self.miscalibration
+
+    @property
+    def dsc(self) -> float:
+        """Short for `discrimination`."""
+        return self.discrimination
+
+    @property
+    def unc(self) -> float:
+        """Short for `uncertainty`."""
+        return self.uncertainty
+
+    @property
+    def score_name(self) -> str:
+        """The name of the score."""
+        return self.score if isinstance(self.score, str) else self.score.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain Python that JSON can hold; what is infinite is "inf", as in files of staircases.
+
+        Examples
+        --------
+        >>> import json
+        >>> import staircase_fast as sf
+        >>> found = sf.reliability([0.0, 0.5, 0.5], [1, 0, 1], score="log")
+        >>> found.mean_score, found.to_dict()["mean_score"]
+        (inf, 'inf')
+        >>> sorted(json.loads(json.dumps(found.to_dict())))[:3]
+        ['bands', 'calibration_error', 'discrimination']
+        """
+        found: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Staircase):
+                value = json.loads(value.to_json())
+            elif isinstance(value, Loss):
+                value = documents.plain_loss(value)
+            elif isinstance(value, float):
+                value = documents.plain_numbers([value])[0]
+            elif isinstance(value, tuple):
+                value = {
+                    name: documents.plain_numbers(part.tolist()) if isinstance(part, np.ndarray) else part
+                    for name, part in value._asdict().items()  # type: ignore[attr-defined]
+                }
+            found[field.name] = value
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, Reliability) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Reliability: {self.score_name} {self.mean_score:.6g} = miscalibration {self.miscalibration:.6g} - "
+            f"discrimination {self.discrimination:.6g} + uncertainty {self.uncertainty:.6g}; "
+            f"calibration error {self.calibration_error:.6g}, {self.n_samples} rows>"
+        )
+
+
+def reliability(
+    scores: ArrayLike,
+    targets: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    score: str | Loss = "brier",
+    bands: str | None = None,
+    n_resamples: int = 1000,
+    level: float = 0.9,
+    seed: Any = None,
+    progress: Any = None,
+    n_threads: int | None = None,
+) -> Reliability:
+    """Tell how reliable forecasts are."""
+    loss = judge.score_of(score)
+    judge.plan(bands, n_resamples, level, seed, progress)
+    columns = _validation.columns(scores, targets, sample_weight)
+    n = len(columns[0])
+    _validation.parameter_length(loss, n)
+    workers = settings.num_threads(n_threads, n)
+    ends = judge.forecasts(columns, loss, workers)
+    if loss.value_range == (0.0, 1.0):
+        ends = 0.0, 1.0
+    fitted: Loss = SquaredError() if isinstance(loss, judge.Brier) else loss
+    stairs = _fitted(columns, fitted, workers)
+    constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
+    parts, histogram = decomposition.decompose(columns, loss, stairs, float(constant.values[0]), ends, workers)
+    return Reliability(
+        stairs, loss.name if isinstance(loss, judge.Brier) else loss, int(stairs.counts.sum()), *parts, histogram
+    )
+
+
+def _fitted(columns: _validation.Columns, loss: Loss, workers: int) -> Staircase:
+    return of_columns(columns, loss, True, _UNBOUNDED, solve.Limits(n_threads=workers), workers)
