@@ -18,6 +18,7 @@ from staircase_fast.files import TEMPORARY
 from staircase_fast.losses import BY_NAME, Loss, loss_of
 
 _MOST_NAMES = 50
+_PICTURES = ("png", "svg", "pdf")
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): invalid value '(.*)'")
 
 
@@ -62,6 +63,14 @@ def no_text(path: str) -> NoReturn:
     raise ValueError(f"a model of groups is not text; give --model a file; got {path!r}.")
 
 
+def picture_format(path: str) -> str:
+    """The format of a picture, by its extension."""
+    found = os.path.splitext(path)[1].lower().lstrip(".")
+    if found not in _PICTURES:
+        raise ValueError(f"{path}: a picture must end in one of {', '.join(f'.{form}' for form in _PICTURES)}.")
+    return found
+
+
 def no_header(file: str) -> NoReturn:
     """Refuse a text file without any line."""
     raise ValueError(f"{file}: the file is empty; the first line must name the columns.")
@@ -79,7 +88,7 @@ def loss_from_text(text: str) -> Loss:
         return loss_of(name)
     kind = BY_NAME.get(name)
     if kind is None:
-        unknown_loss(name, BY_NAME)
+        unknown_loss(name, BY_NAME, "loss")
     if not kind.parameter:
         raise ValueError(f"`loss` {name!r} has no parameter; got {parameter!r}.")
     try:
@@ -87,6 +96,11 @@ def loss_from_text(text: str) -> Loss:
     except ValueError:
         raise ValueError(f"`{kind.parameter}` of {name!r} must be a number; got {parameter!r}.") from None
     return kind(**{kind.parameter: number})
+
+
+def score_from_text(text: str) -> Loss | str:
+    """What scores forecasts: a loss, or "brier"."""
+    return text if text == "brier" else loss_from_text(text)
 
 
 def bounds_from_text(text: str) -> tuple[float | None, float | None]:

@@ -38,7 +38,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(words, argparse.Namespace(arguments=words))
     try:
         with _interruptible():
             code = _run(options)
@@ -69,9 +70,9 @@ def _run(options: argparse.Namespace) -> int:
 
         demo.main(options.rows, options.output)
         return DONE
-    from staircase_fast import commands
+    from staircase_fast import commands, report
 
-    result = getattr(commands, options.command)(options)
+    result = getattr(report if options.command == "report" else commands, options.command)(options)
     if options.json:
         print(json.dumps(_plain(result), allow_nan=False))
     else:
@@ -187,6 +188,17 @@ def _parser() -> argparse.ArgumentParser:
 
     certify = _command(commands, "certify", "prove that a model is the optimum of a file; exit code 3 if it is not")
     _model_options(certify, "what fit wrote", loss=None)
+
+    report = _command(commands, "report", "tell how reliable scores are before and after calibration")
+    _label_options(report)
+    report.add_argument("--group", metavar="COLUMN", help="the group of each row")
+    report.add_argument("--model", help="what fit wrote; without it, one is fitted to the rows themselves")
+    report.add_argument(
+        "--loss", type=_judged(_validation_tables.score_from_text), default="brier",
+        help="what scores are judged by: brier (default), log, squared or another, as in fit",
+    )  # fmt: skip
+    report.add_argument("--output", metavar="PAGE", help="a page of HTML to write; - for standard output")
+    report.add_argument("--plot", metavar="PICTURE", help="a picture to write: .png, .svg or .pdf")
 
     demo = commands.add_parser("demo", help="a tour: generate, fit, apply, report, certify, compare")
     demo.add_argument("--rows", type=_judged(_count("rows")), default=2_000_000, help="(default: 2000000)")

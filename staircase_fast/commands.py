@@ -103,7 +103,7 @@ def fit(options: argparse.Namespace) -> Result:
             columns = collected(options)
             with told_of(options):
                 if "groups" in columns:
-                    columns["groups"] = _validation_tables.group_keys(columns["groups"])
+                    columns["groups"] = keys_for(None, columns["groups"])
                     model = sf.fit_groups(**columns, **settings, n_threads=options.threads)
                 else:
                     model = sf.fit(**columns, **settings, n_threads=options.threads)
@@ -150,6 +150,13 @@ def load(path: str) -> Model:
         with open(path, "rb") as file:
             is_map = file.read(2) == b"PK"
         return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
+
+
+def keys_for(model: Model | None, groups: Any) -> Any:
+    """A column of groups as keys of the kind that a model of groups has, or a new one would have."""
+    return _validation_tables.group_keys(
+        groups, type(next(iter(model))) if isinstance(model, sf.StaircaseMap) else None
+    )
 
 
 def apply(options: argparse.Namespace) -> Result:
@@ -203,7 +210,7 @@ def _calibrated(
         if isinstance(model, sf.Staircase):
             made: NDArray[np.float64] = model.predict(scores, **settings)
             return made
-        keys = _validation_tables.group_keys(columns["groups"], type(next(iter(model))))
+        keys = keys_for(model, columns["groups"])
         return model.predict(scores, keys, default=default, **settings)
 
 
@@ -227,7 +234,7 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     # as a whole first: messages are to name rows of the file
     given = _validation.columns(columns["scores"], columns["targets"], columns.get("sample_weight"))
     _validation_groups.rows_of_groups(*given, settings["loss"] or model.loss, 1)
-    keys = _validation_tables.group_keys(columns.pop("groups"), type(next(iter(model))))
+    keys = keys_for(model, columns.pop("groups"))
     encoded = keys.dictionary_encode().unify_dictionaries().combine_chunks()
     numbers, found = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
     order = np.argsort(numbers, kind="stable")
