@@ -25,13 +25,13 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel bench asv fuzz lint coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel test-browser bench asv fuzz lint coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: build/in-place.stamp  ## build and run the demonstration
-	$(HERE) -m staircase_fast.demo
+demo: build/in-place.stamp .venv/cli.stamp .venv/plot.stamp .venv/sklearn.stamp  ## build and take the tour
+	$(HERE) -m staircase_fast demo
 
 test: lint test-in-place test-checked test-wheel  ## lint, then all tests on all builds
 
@@ -54,6 +54,9 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## the sdist's tests on the whe
 	&& python="$(ROOT)/build/wheel-venv/bin/python" \
 	&& "$$python" -c "$$IMPORTED_FROM" "$(ROOT)/build/wheel-venv" \
 	&& "$$python" -m pytest -n auto -m "not long" -k "$(NOT_AGAIN)" "$$work"/staircase_fast-*/tests
+
+test-browser: build/in-place.stamp .venv/dev.stamp  ## a report in a real browser; installs Chromium where it may
+	$(HERE) tests/browser_report.py
 
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py
@@ -90,8 +93,8 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	test $$python = 0 && test $$kernels = 0
 
 clean:  ## remove all that make has made
-	rm -rf .venv build dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -f staircase_fast/*.c staircase_fast/*.so demo-staircase.json
+	rm -rf .venv build demo dist *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f staircase_fast/*.c staircase_fast/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Installing: each stamp stands for the requirements of some extras, from pyproject.toml.

@@ -38,8 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(words, argparse.Namespace(arguments=words))
+    options = options_of(sys.argv[1:] if arguments is None else arguments)
     try:
         with _interruptible():
             code = _run(options)
@@ -64,21 +63,32 @@ def run() -> int:
     return code
 
 
+def options_of(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command line; it ends the program if they make no sense."""
+    words = list(words)
+    return _parser().parse_args(words, argparse.Namespace(arguments=words))
+
+
+def result_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Do what a command other than `demo` asks for, and tell its result."""
+    from staircase_fast import commands, report
+
+    result: dict[str, Any] = getattr(report if options.command == "report" else commands, options.command)(options)
+    if options.json:
+        print(json.dumps(_plain(result), allow_nan=False))
+    else:
+        # what is on standard output may be data
+        print(_told(result), file=sys.stderr if "-" in (options.model, options.output) else sys.stdout)
+    return result
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.command == "demo":
         from staircase_fast import demo
 
         demo.main(options.rows, options.output)
         return DONE
-    from staircase_fast import commands, report
-
-    result = getattr(report if options.command == "report" else commands, options.command)(options)
-    if options.json:
-        print(json.dumps(_plain(result), allow_nan=False))
-    else:
-        # what is on standard output may be data
-        print(_told(result), file=sys.stderr if "-" in (options.model, options.output) else sys.stdout)
-    return NOT_OPTIMAL if result.get("optimal") is False else DONE
+    return NOT_OPTIMAL if result_of(options).get("optimal") is False else DONE
 
 
 def _plain(result: Any) -> Any:

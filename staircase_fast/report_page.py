@@ -28,7 +28,7 @@ NUMBERS = {
     "uncertainty": ("Uncertainty", "the mean score of the best constant"),
     "calibration_error": ("Calibration error", "how far scores are from recalibrated ones on average"),
 }
-_IMAGE = '<source media="(prefers-color-scheme: dark) and (not print)" srcset="{dark}"><img src="{light}" alt="{alt}">'
+_IMAGE = '<source media="screen and (prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{alt}">'
 
 _STYLE = """
 :root { color-scheme: light dark; --paper: #fbfbfa; --card: #ffffff; --ink: #1c2024; --soft: #5c6570; --line: #dfe3e6;
@@ -52,7 +52,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 caption { text-align: left; font-size: .9rem; padding-bottom: .5rem; }
 th, td { padding: .45rem .75rem; text-align: right; border-top: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-thead th { border-top: 0; color: var(--soft); font-weight: 600; font-size: .9rem; }
+thead th, thead td { border-top: 0; color: var(--soft); font-weight: 600; font-size: .9rem; }
 tbody th { font-weight: 600; } tbody th small { display: block; font-weight: 400; white-space: normal; }
 td.better { color: var(--good); font-weight: 600; }
 .long { max-height: 26rem; overflow: auto; } .long thead th { position: sticky; top: -1rem; background: var(--card); }
@@ -116,7 +116,9 @@ def picture(facts: Facts, form: str, *, dark: bool = False) -> bytes:
     import matplotlib.style
 
     image = io.BytesIO()
-    plain = {"svg.hashsalt": "staircase", "savefig.facecolor": "none" if form == "svg" else "auto"}
+    plain = {"svg.hashsalt": "staircase"}
+    if form == "svg":
+        plain |= {"savefig.facecolor": "none", "axes.facecolor": "none"}  # the page shines through
     with matplotlib.style.context(["dark_background", plain] if dark else ["default", plain]):
         figure = matplotlib.figure.Figure(figsize=(10.5, 5.2), dpi=150, layout="constrained")
         titles = ("before", "after")
