@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast import _validation
 from staircase_fast._validation import Columns, _number, _range_text, _refuse
@@ -71,11 +72,13 @@ def finite_scores(*means: float) -> None:
         raise ValueError("`targets` must be such that float64 holds the mean loss of the best forecasts.")
 
 
-def plan(bands: object, n_resamples: object, level: object, seed: Any, progress: object) -> Plan | None:
+def plan(bands: object, n_resamples: object, level: object, seed: Any, progress: object, loss: Loss) -> Plan | None:
     """Judge how bands are to be made; None if none are asked for."""
     if bands is None:
         return None
     kind = _validation.choice("bands", bands, ("confidence", "consistency"))
+    if kind == "consistency":
+        consistency(loss)
     try:
         n = operator.index(n_resamples)  # type: ignore[arg-type]
     except TypeError:
@@ -94,9 +97,26 @@ def plan(bands: object, n_resamples: object, level: object, seed: Any, progress:
     return Plan(kind, n, share, sequence, _validation.function("progress", progress))
 
 
-def no_consistency(what: str) -> NoReturn:
-    """Refuse bands of labels drawn from forecasts where that means nothing."""
-    raise ValueError(f"`bands` must be 'confidence' or None where {what}; got 'consistency'.")
+def consistency(loss: Loss) -> None:
+    """Refuse bands of labels drawn from forecasts where those are no probabilities."""
+    if not loss.is_mean or loss.value_range != (0.0, 1.0):
+        raise ValueError(f"`bands` must be 'confidence' or None for {loss.name}; got 'consistency'.")
+
+
+def labels(targets: NDArray[np.float64]) -> None:
+    """Refuse the same where targets are no labels."""
+    other = (targets != 0) & (targets != 1)
+    if other.any():
+        raise ValueError(
+            "`bands` must be 'confidence' or None where `targets` are not all 0 or 1; "
+            f"got 'consistency' and {targets[other][0]}."
+        )
+
+
+def few_enough(n: int) -> None:
+    """Refuse more rows than kernels can count."""
+    if n >= 2**32:
+        raise ValueError(f"`bands` must be None for 2**32 rows or more; got {n} rows.")
 
 
 def missing_package(what: str, package: str, extra: str) -> NoReturn:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from staircase_fast import _validation, decomposition, documents, settings, solve
+from staircase_fast import _validation, decomposition, documents, settings, solve, threads
 from staircase_fast import _validation_reliability as judge
 from staircase_fast.decomposition import Histogram
 from staircase_fast.fit import of_columns
 from staircase_fast.losses import Loss, SquaredError
+from staircase_fast.ordered import UNBOUNDED
 from staircase_fast.staircase import Staircase
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_UNBOUNDED = (-math.inf, math.inf)  # infinite log-odds are welcome
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,6 +67,32 @@ class Reliability:
     def score_name(self) -> str:
         """The name of the score."""
         return self.score if isinstance(self.score, str) else self.score.name
+
+    def plot(
+        self, ax: Axes | None = None, *, histogram: bool = True, numbers: bool = True, color: str | None = None
+    ) -> Axes:
+        """Draw a reliability diagram; needs matplotlib, the extra [plot].
+
+        The curve is thick where there are forecasts, and thin between them.  Below it is a histogram of forecasts, in a
+        corner the mean score and its parts.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        histogram, numbers : bool, default True
+            Whether to draw these.
+        color : str, optional
+            The colour of the curve.
+
+        Returns
+        -------
+        matplotlib Axes
+            Its artists have labels: `ax.legend()` shows what is what.
+        """
+        from staircase_fast.plots import draw_reliability
+
+        return draw_reliability(self, ax, histogram=histogram, numbers=numbers, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain Python that JSON can hold; what is infinite is "inf", as in files of staircases.
@@ -128,7 +152,7 @@ def reliability(
 ) -> Reliability:
     """Tell how reliable forecasts are."""
     loss = judge.score_of(score)
-    judge.plan(bands, n_resamples, level, seed, progress)
+    plan = judge.plan(bands, n_resamples, level, seed, progress, loss)
     columns = _validation.columns(scores, targets, sample_weight)
     n = len(columns[0])
     _validation.parameter_length(loss, n)
@@ -140,10 +164,15 @@ def reliability(
     stairs = _fitted(columns, fitted, workers)
     constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
     parts, histogram = decomposition.decompose(columns, loss, stairs, float(constant.values[0]), ends, workers)
-    return Reliability(
-        stairs, loss.name if isinstance(loss, judge.Brier) else loss, int(stairs.counts.sum()), *parts, histogram
-    )
+    found = None
+    if plan is not None:
+        from staircase_fast.bands import make_bands
+
+        found = make_bands(columns, loss, stairs, plan, settings.num_threads(n_threads, threads.ROWS_EACH))
+    name = loss.name if isinstance(loss, judge.Brier) else loss
+    return Reliability(stairs, name, int(stairs.counts.sum()), *parts, histogram, found)
 
 
 def _fitted(columns: _validation.Columns, loss: Loss, workers: int) -> Staircase:
-    return of_columns(columns, loss, True, _UNBOUNDED, solve.Limits(n_threads=workers), workers)
+    """The staircase of columns; to ask for no bounds at all is to ask for infinite log-odds too."""
+    return of_columns(columns, loss, True, UNBOUNDED, solve.Limits(n_threads=workers), workers)

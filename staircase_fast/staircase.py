@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from staircase_fast import _lookup, _validation, cells, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _FEW_QUERIES = 2000
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
@@ -215,6 +218,26 @@ class Staircase:
             index = (*index[:2], lines)
         _put(self, "_index", index)
         return index
+
+    def plot(self, ax: Axes | None = None, *, color: str | None = None, label: str | None = None) -> Axes:
+        """Draw the steps; needs matplotlib, the extra [plot].
+
+        Steps are thick where there are scores.  Where values are not exact, what is proven of them is shaded.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        color, label : str, optional
+            Of the line.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from staircase_fast.plots import draw_staircase
+
+        return draw_staircase(self, ax, color=color, label=label)
 
     def to_json(self) -> str:
         """The staircase as JSON text; every float comes back from it as it was."""
