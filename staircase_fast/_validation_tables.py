@@ -147,7 +147,8 @@ def told_by_arrow(file: str, names: list[str]) -> Iterator[None]:
     except ValueError as error:
         found = _CONVERSION.search(str(error))
         if found is None:
-            raise ValueError(f"{file}: {error}") from None
+            text = re.sub(r"Row #(\d+)", lambda row: f"at index {int(row[1]) - 1}", str(error))
+            raise ValueError(f"{file}: {text}") from None
         column, row, kind, value = found.groups()
         where = f" at index {int(row) - 1}" if row else ""
         raise ValueError(

@@ -71,6 +71,8 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
 
 def result_of(options: argparse.Namespace) -> dict[str, Any]:
     """Do what a command other than `demo` asks for, and tell its result."""
+    for name in ("pyarrow", "tqdm"):
+        _validation_tables.library(name, "cli")
     from staircase_fast import commands, report
 
     result: dict[str, Any] = getattr(report if options.command == "report" else commands, options.command)(options)

@@ -32,11 +32,10 @@ def columns_of(options: argparse.Namespace) -> dict[str, str]:
 @contextlib.contextmanager
 def progress(source: Source, what: str) -> Iterator[Any]:
     """A bar that counts rows, on standard error if that is a terminal."""
-    bar = _validation_tables.library("tqdm", "cli").tqdm
-    # told not to ask: `disable=None` asks the stream, which need not be a terminal's
-    shown = sys.stderr.isatty()
-    with bar(total=source.n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=not shown) as counter:
-        yield counter
+    from tqdm import tqdm
+
+    with tqdm(total=source.n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=None) as bar:
+        yield bar
 
 
 def batches(source: Source, wanted: dict[str, str], what: str) -> Iterator[tuple[int, dict[str, Any]]]:

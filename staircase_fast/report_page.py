@@ -28,6 +28,7 @@ NUMBERS = {
     "uncertainty": ("Uncertainty", "the mean score of the best constant"),
     "calibration_error": ("Calibration error", "how far scores are from recalibrated ones on average"),
 }
+_CURVE_ON_DARK = "#6cb2ff"
 _IMAGE = '<source media="screen and (prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{alt}">'
 
 _STYLE = """
@@ -95,7 +96,7 @@ def page(facts: Facts) -> str:
 <header>
 <h1>Calibration of {_text(facts.data)}</h1>
 <p class="soft">{facts.before.n_samples:,} rows; {len(facts.model.left):,} steps; scored by \
-{_text(facts.before.score_name.replace("_", " "))}</p>
+{_text(_score(facts))}</p>
 <p class="verdict">{_text(_verdict(facts))}</p>
 {_note(facts)}
 </header>
@@ -109,8 +110,8 @@ def page(facts: Facts) -> str:
 """
 
 
-def picture(facts: Facts, form: str, *, dark: bool = False) -> bytes:
-    """The diagrams before and after as an image: "svg", "png", "pdf" .."""
+def picture(facts: Facts, form: str, *, numbers: bool = True, dark: bool = False) -> bytes:
+    """The diagrams before and after as an image: "svg", "png", "pdf" ..; numbers are written into it, or not."""
     _validation_tables.library("matplotlib", "plot")
     import matplotlib.figure  # without pyplot: no window, nothing shared
     import matplotlib.style
@@ -123,7 +124,7 @@ def picture(facts: Facts, form: str, *, dark: bool = False) -> bytes:
         figure = matplotlib.figure.Figure(figsize=(10.5, 5.2), dpi=150, layout="constrained")
         titles = ("before", "after")
         for axes, title, found in zip(figure.subplots(1, 2), titles, (facts.before, facts.after), strict=True):
-            found.plot(ax=axes)
+            found.plot(axes, numbers=numbers, color=_CURVE_ON_DARK if dark else None)
             axes.set_title(title, fontsize="large")
         figure.savefig(image, format=form, metadata={"Date": None} if form == "svg" else None)
     return image.getvalue()
@@ -137,9 +138,14 @@ def _number(given: float) -> str:
     return f"{given:,}" if isinstance(given, int) else f"{given:.6g}"
 
 
+def _score(facts: Facts) -> str:
+    name = facts.before.score_name
+    return "Brier score" if name == "brier" else name.replace("_", " ")
+
+
 def _verdict(facts: Facts) -> str:
     before, after = facts.before, facts.after
-    told = f"The mean score goes from {_number(before.mean_score)} to {_number(after.mean_score)}"
+    told = f"The mean {_score(facts)} goes from {_number(before.mean_score)} to {_number(after.mean_score)}"
     if 0 < before.miscalibration < float("inf") and after.miscalibration <= before.miscalibration:
         share = 1 - after.miscalibration / before.miscalibration
         return f"{told}: calibration takes away {share:.1%} of the miscalibration."
@@ -158,7 +164,7 @@ def _note(facts: Facts) -> str:
 def _picture(facts: Facts) -> str:
     links = {}
     for name, dark in (("light", False), ("dark", True)):
-        image = base64.b64encode(picture(facts, "svg", dark=dark)).decode()
+        image = base64.b64encode(picture(facts, "svg", numbers=False, dark=dark)).decode()
         links[name] = f"data:image/svg+xml;base64,{image}"
     alt = (
         f"Two reliability diagrams side by side, of scores against what happened. Before: miscalibration "

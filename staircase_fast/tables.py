@@ -95,7 +95,6 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
 @contextlib.contextmanager
 def reading(place: Place, text_columns: Iterable[str] | None = None) -> Iterator[Source]:
     """Open a table.  These columns of text stay text, others get the type of their first rows; None: all stay text."""
-    _validation_tables.library("pyarrow", "cli")
     import pyarrow as pa
 
     with _validation_tables.told_of_file(place.name), contextlib.ExitStack() as stack:
@@ -128,7 +127,8 @@ def _text(place: Place, file: io.BufferedReader, text_columns: Iterable[str] | N
         with _validation_tables.told_of_file(place.name), _validation_tables.told_by_arrow(place.name, names):
             yield from text.open_csv(
                 file,
-                read_options=text.ReadOptions(column_names=names, block_size=_BLOCK),
+                # it has a thread of its own (`ahead`); with more, it would not know the number of a row
+                read_options=text.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
                 parse_options=text.ParseOptions(delimiter=place.delimiter, newlines_in_values=True),
                 convert_options=text.ConvertOptions(column_types=kept, include_columns=columns),
             )

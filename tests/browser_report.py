@@ -68,10 +68,12 @@ def install() -> None:
     ):
         return
     print("installing chromium from the packages of this system", flush=True)
-    quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL, "check": False}
-    subprocess.run([*sudo, "apt-get", "update", "-qq"], **quiet)
+    quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL}
+    subprocess.run([*sudo, "apt-get", "update", "-qq"], check=False, **quiet)
     packages = ["chromium", "fonts-dejavu-core"]
-    subprocess.run([*sudo, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], **quiet)
+    subprocess.run(
+        [*sudo, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], check=False, **quiet
+    )
 
 
 def make_reports(folder: Path) -> dict[str, tuple[Path, dict]]:
