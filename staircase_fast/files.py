@@ -34,19 +34,17 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
     if os.path.exists(target) and not os.path.isfile(target):
         yield target
         return
-    import tempfile  # here, because it is slow to import
-
-    temporary = None
+    # the name is chosen here, and no other file has it: an interrupt may come as soon as there is such a file
+    name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
     try:
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=TEMPORARY, suffix=".tmp")
-        os.close(handle)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield temporary
         os.chmod(temporary, _mode_for(target))
         os.replace(temporary, target)
     except BaseException:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
