@@ -73,9 +73,10 @@ def result_of(options: argparse.Namespace) -> dict[str, Any]:
     """Do what a command other than `demo` asks for, and tell its result."""
     for name in ("pyarrow", "tqdm"):
         _validation_tables.library(name, "cli")
-    from staircase_fast import commands, report
+    import importlib
 
-    result: dict[str, Any] = getattr(report if options.command == "report" else commands, options.command)(options)
+    module = importlib.import_module(f"staircase_fast.{'report' if options.command == 'report' else 'commands'}")
+    result: dict[str, Any] = getattr(module, options.command)(options)
     if options.json:
         print(json.dumps(_plain(result), allow_nan=False))
     else:
