@@ -37,6 +37,7 @@ from staircase_fast.order import in_score_order
 REPEATS = 3
 PATIENCE = 20  # seconds
 PART = 50  # of all groups, the peer fits one in so many
+RESAMPLES = 100  # of bands; the peer fits one
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
 Call = Callable[[], Any]
 
@@ -273,6 +274,30 @@ def groups(n: int) -> Iterator[Line]:
         yield Line(name, "scikit-learn, a loop", n, least, lambda targets=targets: race(targets), PART)
 
 
+def bands(n: int) -> Iterator[Line]:
+    """Curves of resampled labels, with all threads; the peer fits one of them."""
+    n = min(n, 1_000_000)
+
+    def race() -> Race:
+        given = patterns.rows(n, "sorted")
+
+        def ours() -> sf.Reliability:
+            return sf.reliability(given.scores, given.targets, bands="confidence", n_resamples=RESAMPLES, seed=0)
+
+        def by_scikit_learn() -> IsotonicRegression:
+            counts = np.bincount(np.random.default_rng(0).integers(0, n, n), minlength=n)
+            drawn = np.flatnonzero(counts)
+            return scikit_learn(patterns.Rows(given.scores[drawn], given.targets[drawn], counts[drawn].astype(float)))
+
+        def agree(found: sf.Reliability, one: IsotonicRegression) -> bool:
+            curve = one.predict(found.bands.x)
+            return float(np.mean((found.bands.lower <= curve) & (curve <= found.bands.upper))) > 0.7
+
+        return Race(ours, by_scikit_learn, agree)
+
+    yield Line(f"bands, labels, {n:,} rows", "scikit-learn, a loop", n * RESAMPLES, None, race, RESAMPLES)
+
+
 def measures(n: int) -> Iterator[Measure]:
     def memory(targets: str) -> tuple[float, float]:
         given = patterns.rows(n, targets=targets)
@@ -290,9 +315,16 @@ def measures(n: int) -> Iterator[Measure]:
             ]
         return statistics.median(float(run.stdout) for run in runs[1:]) * 1e3, 1.0
 
+    def thousand_resamples() -> tuple[float, float]:
+        given = patterns.rows(min(n, 1_000_000))
+        start = time.perf_counter()
+        sf.reliability(given.scores, given.targets, bands="confidence", n_resamples=1000, seed=0)
+        return time.perf_counter() - start, 1.0
+
     for targets in ("labels", "real and weights"):
         yield Measure(f"memory, MB, fit, {targets}", "input", 0.5, lambda targets=targets: memory(targets))
     yield Measure("import after numpy, ms", "", 50, import_ms)
+    yield Measure(f"bands, 1000 x {min(n, 1_000_000):,} rows, s", "", 60, thousand_resamples)
 
 
 def run(line: Line) -> tuple[float, float, bool]:
@@ -313,7 +345,7 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    parts = fits, groups, orders, sequences, predictions, losses, arrivals
+    parts = fits, groups, orders, sequences, predictions, losses, arrivals, bands
     for line in (line for part in parts for line in part(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)

@@ -54,7 +54,7 @@ def draw(
     cdef const int64_t *cell_ends = &ends[0] if ends.shape[0] else NULL
     cdef Py_ssize_t n_cells = counts.shape[0]
     cdef Tables tables
-    cdef int64_t total = 0
+    cdef int64_t total = 0, _draw
     with nogil:
         if chances.shape[0]:
             tables = Tables(&guide[0, 0], &chances[0, 0], chances.shape[1])
@@ -63,7 +63,7 @@ def draw(
                 total = draw_most(&random, tables, cell_ends, n_cells, &counts[0])
         else:
             memset(&counts[0], 0, n_cells * sizeof(uint32_t))
-        for total in range(total, n_rows):
+        for _draw in range(total, n_rows):
             counts[cell_of(cell_ends, n_cells, below(&random, n_rows))] += 1
 
 
@@ -71,7 +71,8 @@ cdef inline int64_t draw_most(
     Random *random, Tables tables, const int64_t *ends, Py_ssize_t n_cells, uint32_t *counts
 ) noexcept nogil:
     """Counts of independent Poisson distributions; return their sum."""
-    cdef int64_t total = 0, start = 0, size, k
+    cdef int64_t total = 0, start = 0, size, _draw
+    cdef int k
     cdef Py_ssize_t i
     cdef uint32_t count
     for i in range(n_cells):
@@ -84,7 +85,7 @@ cdef inline int64_t draw_most(
             if size % FEW:
                 count = poisson(random, tables, size % FEW - 1)
             if size >= FEW:
-                for k in range(size >> LAST_BITS):
+                for _draw in range(size >> LAST_BITS):
                     count += poisson(random, tables, LAST)
                 for k in range(FEW_BITS, LAST_BITS):
                     if (size >> k) & 1:

@@ -17,7 +17,7 @@ from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of
 Progress = Callable[[int, int], object]
 
 
-class Brier(SquaredError):
+class Brier(SquaredError):  # noqa: N818  (it is no exception)
     """The squared error of probabilities."""
 
     name = "brier"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _EACH_ROW = np.empty(0, dtype=np.int64)
 
 
 class Bands(NamedTuple):
-    """Limits within which most replicates of the curve lie, at each score by itself."""
+    """Limits within which most resampled curves lie, at each score by itself."""
 
     x: _Floats
     """Scores, in order."""
@@ -39,21 +39,31 @@ class Bands(NamedTuple):
     kind: str
     """"confidence" or "consistency"."""
     level: float
-    """The share of replicates between `lower` and `upper`."""
+    """The share of curves between `lower` and `upper`."""
     n_resamples: int
 
 
-Fit = Callable[[NDArray[np.uint64], _Floats], None]  # a replicate: a random state becomes the values at places
+Fit = Callable[[NDArray[np.uint64], _Floats], None]  # a resample: of a random state, values at places
 
 
 def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_threads: int) -> Bands:
     """The bands of a fit of these columns, which are clean."""
+    x, curves = resampled(columns, loss, stairs, plan, n_threads)
+    curves.sort(axis=0)
+    # curves themselves, nothing between two of them: there may be infinite values
+    outside = math.floor((1.0 - plan.level) / 2.0 * len(curves) + 1e-9)  # on each side
+    outside = min(outside, (len(curves) - 1) // 2)
+    lower, upper = curves[[outside, -1 - outside]]
+    return Bands(x, lower, upper, plan.kind, plan.level, plan.n_resamples)
+
+
+def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_threads: int) -> tuple[_Floats, _Floats]:
+    """Some scores, and the value of each resampled curve there, a row for each curve."""
     rows, kept = rows_of_losses(*columns, loss)
     _validation.few_enough(len(rows.scores))
     samples, kept = solve.samples_of(rows, kept)
-    borders = (
-        np.append(0, np.flatnonzero(samples.ends) + 1) if len(samples.ends) else np.arange(len(samples.scores) + 1)
-    )
+    ends = np.flatnonzero(samples.ends) if len(samples.ends) else np.arange(len(samples.scores))
+    borders = np.append(0, ends + 1)
     places = _places(samples.scores, borders, stairs)
     if isinstance(loss, PoissonDeviance):
         samples = solve.as_means(samples)
@@ -64,15 +74,10 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_th
         make_fit, unit = _drawn(samples, borders, places)
     else:
         make_fit = _drawn_under(kept, samples, borders, places)
-    replicates = np.empty((plan.n_resamples, len(places)))
-    _run(make_fit, replicates, plan, n_threads)
-    replicates.sort(axis=0)
-    # replicates themselves, none between two: there may be infinite ones
-    tail = (1.0 - plan.level) / 2.0
-    first = math.floor(tail * (plan.n_resamples - 1))
-    lower, upper = np.clip(np.ldexp(replicates[[first, -1 - first]], unit), *loss.value_range)
-    x = samples.scores[borders[places]].astype(np.float64) + 0.0
-    return Bands(x, lower, upper, plan.kind, plan.level, plan.n_resamples)
+    curves = np.empty((plan.n_resamples, len(places)))
+    _run(make_fit, curves, plan, n_threads)
+    np.clip(np.ldexp(curves, unit, out=curves), *loss.value_range, out=curves)
+    return samples.scores[borders[places]].astype(np.float64) + 0.0, curves
 
 
 def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers:
@@ -146,7 +151,9 @@ def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Inte
         def fit(state: NDArray[np.uint64], values: _Floats) -> None:
             _resample.draw(state, n, _EACH_ROW, *tables, counts)
             rows = np.flatnonzero(counts)
-            weights = counts[rows] * (samples.weights[rows] if len(samples.weights) else 1.0)
+            weights = counts[rows].astype(np.float64)
+            if len(samples.weights):
+                weights *= samples.weights[rows]
             own = loss.of_rows(rows) if loss.per_sample else loss
             ends = np.append(observation[rows[1:]] != observation[rows[:-1]], True).view(np.uint8)
             drawn = Samples(samples.scores[rows], samples.targets[rows], weights, own.parameters, ends)
@@ -189,13 +196,13 @@ def _tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:
     return guide, chances
 
 
-def _run(make_fit: Callable[[], Fit], replicates: _Floats, plan: Plan, n_threads: int) -> None:
-    """Fill a row for each replicate; threads take the next one when they are done with theirs.
+def _run(make_fit: Callable[[], Fit], curves: _Floats, plan: Plan, n_threads: int) -> None:
+    """Fill a row for each resample; threads take the next one when they are done with theirs.
 
     Progress is told by the calling thread alone.  What is raised in any thread, such as by Ctrl-C, stops all of them
-    after the replicate they are at.
+    after the resample they are at.
     """
-    n = len(replicates)
+    n = len(curves)
     todo, lock = iter(range(n)), threading.Lock()
     done, stopped = 0, False
 
@@ -208,7 +215,7 @@ def _run(make_fit: Callable[[], Fit], replicates: _Floats, plan: Plan, n_threads
                     number = None if stopped else next(todo, None)
                 if number is None:
                     return
-                fit(_state(plan.seed, number), replicates[number])
+                fit(_state(plan.seed, number), curves[number])
                 with lock:
                     done += 1
                 if share.start == 0:
@@ -223,13 +230,13 @@ def _run(make_fit: Callable[[], Fit], replicates: _Floats, plan: Plan, n_threads
 
 
 def _state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
-    """The random state of a replicate, which depends on nothing else."""
+    """The random state of a resample, which depends on nothing else."""
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
-    return own.generate_state(4, np.uint64)
+    return own.generate_state(4, np.uint64).astype(np.uint64)
 
 
 class _Teller:
-    """Tells how many replicates are done: by a function, by tqdm, or not at all; each number once."""
+    """Tells how many resamples are done: by a function, by tqdm, or not at all; each number once."""
 
     def __init__(self, progress: bool | Progress, total: int) -> None:
         self.told, self.bar = 0, None
@@ -249,7 +256,7 @@ class _Teller:
                 self.bar.update(done - self.told)
         self.told = done
 
-    def __enter__(self) -> _Teller:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -1,12 +1,12 @@
 """Pictures of staircases and of reliability; the only module that needs matplotlib.
 
-Nothing outside the axes is changed.  Colours can be told apart by the colour-blind and in grey, and none is transparent:
-vector files stay small, and printers get them right.
+Nothing outside the axes is changed.  Colours can be told apart by the colour-blind and in grey, and none is
+transparent: vector files stay small, and printers get them right.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ _CURVE, _BAND, _DIAGONAL, _BARS, _INK = "#08519c", "#c6dbef", "0.35", "0.72", "0
 _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweedie_deviance": "Tweedie deviance"}
 _STRIP = 0.2  # of the height of the curve is for the histogram below it
 _GAP = 0.04  # of it is left free between them
-_FINE = 2048  # places along an axis that the eye, or a printer, can tell apart
+_FINE = 1024  # places along an axis: lines are wider than what lies between two
 _CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
 
 
@@ -66,15 +66,11 @@ def draw_staircase(stairs: Staircase, ax: Axes | None, *, color: str | None, lab
     """The steps of a staircase: see `Staircase.plot`."""
     ax = ax if ax is not None else _new_axes(6.4, 4.4)
     color = color or _CURVE
-    left, right, values, lower, upper = (
-        _finite(column) for column in (stairs.left, stairs.right, stairs.values, stairs.lower, stairs.upper)
-    )
-    if (lower < upper).any():
-        ends = np.append(left, right[-1])
-        ax.fill_between(
-            ends, np.append(lower, lower[-1]), np.append(upper, upper[-1]), step="post", color=_BAND, linewidth=0,
-            zorder=1,
-        )  # fmt: skip
+    left, right = _finite(stairs.left, stairs.right)
+    values, lower, upper = _finite(stairs.values, stairs.lower, stairs.upper)
+    if (upper - lower > (values.max() - values.min()) / _FINE).any():  # else nothing could be seen of it
+        ends, lower, upper = np.append(left, right[-1]), np.append(lower, lower[-1]), np.append(upper, upper[-1])
+        ax.fill_between(ends, lower, upper, step="post", color=_BAND, linewidth=0, zorder=1)
     x, y = np.repeat(np.append(left, right[-1]), 2)[1:-1], np.repeat(values, 2)
     ax.plot(*_thinned(x, y), color=color, linewidth=0.8, zorder=2)
     _draw_steps(ax, left, right, values, color, label)
@@ -101,12 +97,13 @@ def _ends(found: Reliability) -> tuple[float, float]:
     return float(numbers.min()), float(numbers.max())
 
 
-def _finite(column: _Floats) -> _Floats:
-    """Infinite entries a little outside of the finite ones, so that steps which reach there can be seen."""
-    numbers = column[np.isfinite(column)]
+def _finite(*columns: _Floats) -> list[_Floats]:
+    """Infinite entries a little outside of all finite ones, so that steps which reach there can be seen."""
+    numbers = np.concatenate(columns)
+    numbers = numbers[np.isfinite(numbers)]
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
     margin = 0.05 * (high - low) or 1.0
-    return np.where(np.isfinite(column), column, np.where(column < 0, low - margin, high + margin))
+    return [np.clip(column, low - margin, high + margin) for column in columns]
 
 
 def _draw_curve(ax: Axes, stairs: Staircase, ends: tuple[float, float], color: str) -> None:
@@ -183,7 +180,13 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
     ]
     at = (high if taken else width - 0.03 * (high - low)), (low + 0.02 * (high - low) if taken else high)
     names, numbers = "\n".join(name for name, _ in rows), "\n".join(_short(number) for _, number in rows)
-    style = {"va": "bottom" if taken else "top", "fontsize": "small", "linespacing": 1.35, "color": _INK, "zorder": 5}
+    style: dict[str, Any] = {
+        "va": "bottom" if taken else "top",
+        "fontsize": "small",
+        "linespacing": 1.35,
+        "color": _INK,
+        "zorder": 5,
+    }
     ax.text(at[0] - 0.46 * (high - low), at[1], names, ha="left", **style)
     ax.text(at[0], at[1], numbers, ha="right", **style)
 

@@ -15,7 +15,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 Number = Any  # Fraction, int or float: whatever the caller computes with
@@ -475,3 +475,44 @@ def _fit_around(targets: Sequence[Number], weights: Sequence[Number], peak: int)
         ]
         tops.add(weighted_mean([targets[n] for n in members], [weights[n] for n in members]))
     return min((held(top) for top in sorted(tops)), key=lambda z: squared_cost(targets, weights, z))
+
+
+def squared_parts(
+    forecasts: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None
+) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The mean squared error of forecasts: itself, miscalibration, discrimination and uncertainty."""
+    steps = exact_steps(forecasts, targets, weights)
+    rows = [
+        (Fraction(x), Fraction(y), Fraction(w))
+        for x, y, w in zip(forecasts, targets, weights or [1] * len(targets), strict=True)
+        if w > 0
+    ]
+    total = sum(w for _, _, w in rows)
+    mean = sum(w * y for _, y, w in rows) / total
+    own = sum(w * (x - y) ** 2 for x, y, w in rows) / total
+    recalibrated = sum(w * (step_value(steps, float(x)) - y) ** 2 for x, y, w in rows) / total
+    constant = sum(w * (mean - y) ** 2 for _, y, w in rows) / total
+    return own, own - recalibrated, constant - recalibrated, constant
+
+
+def resampled_means(
+    scores: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None
+) -> list[Fraction]:
+    """The mean, over all n**n ways to draw n rows with replacement, of the drawn staircase at each score."""
+    n = len(scores)
+    own = [Fraction(1)] * n if weights is None else [Fraction(w) for w in weights]
+    sums = [Fraction(0)] * n
+    for draw in product(range(n), repeat=n):
+        steps = exact_steps(scores, targets, [draw.count(row) * own[row] for row in range(n)])
+        sums = [total + step_value(steps, score) for total, score in zip(sums, scores, strict=True)]
+    return [total / n**n for total in sums]
+
+
+def simulated_means(forecasts: Sequence[float], weights: Sequence[Number] | None = None) -> list[Fraction]:
+    """The mean, over labels that are 1 by the chance that was forecast, of their staircase at each forecast."""
+    sums = [Fraction(0)] * len(forecasts)
+    for labels in product((0, 1), repeat=len(forecasts)):
+        chance = math.prod(Fraction(x) if y else 1 - Fraction(x) for x, y in zip(forecasts, labels, strict=True))
+        steps = exact_steps(forecasts, labels, weights)
+        sums = [total + chance * step_value(steps, x) for total, x in zip(sums, forecasts, strict=True)]
+    return sums
