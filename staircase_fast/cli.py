@@ -210,6 +210,10 @@ def _parser() -> argparse.ArgumentParser:
         "--loss", type=_judged(_validation_tables.score_from_text), default="brier",
         help="what scores are judged by: brier (default), log, squared or another, as in fit",
     )  # fmt: skip
+    report.add_argument(
+        "--bands", choices=("consistency", "confidence"),
+        help="draw where curves would lie if scores were reliable, or might lie as well as where they do",
+    )  # fmt: skip
     report.add_argument("--output", metavar="PAGE", help="a page of HTML to write; - for standard output")
     report.add_argument("--plot", metavar="PICTURE", help="a picture to write: .png, .svg or .pdf")
 

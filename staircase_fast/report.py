@@ -57,6 +57,8 @@ def _facts(options: argparse.Namespace, given: Model | None, columns: dict[str, 
     """What a report tells; without a model, one is fitted to the rows themselves."""
     scores, rest = columns["scores"], {name: column for name, column in columns.items() if name != "scores"}
     settings = {"score": options.loss, "n_threads": options.threads}
+    if options.bands:
+        settings |= {"bands": options.bands, "seed": 0, "progress": sys.stderr.isatty()}
     before = sf.reliability(**columns, **settings)
     loss = "squared" if options.loss == "brier" else options.loss
     model = given

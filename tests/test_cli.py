@@ -4,6 +4,9 @@ import contextlib
 import io
 import json
 import os
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +21,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast import cli, commands, tables
+from staircase_fast import cli, commands, report_page, tables
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "staircase_fast"]
@@ -335,6 +338,18 @@ def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
         assert run("apply", "data.csv", "--model", "-", "--output", "-") == 0
     assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,calibrated\n00000,")
     assert "rows                500\n" in capsys.readouterr().err
+
+
+def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
+    assert len(lines) >= 5
+    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # which is slow
+    shutil.copy("data.parquet", "past.parquet")
+    shutil.copy("data.parquet", "new.parquet")
+    for line in lines:
+        assert run(*shlex.split(line, comments=True)) == 0
+    assert {"model.json", "out.parquet", "report.html", "report.png", "cities.staircases"} <= set(os.listdir())
 
 
 def test_json_has_words_for_numbers_that_are_infinite():

@@ -162,6 +162,21 @@ def test_a_single_step_and_scores_that_are_reliable_are_told_as_such(tmp_path, c
     assert "goes from 0.25 to 0.25.<" in path.read_text()
 
 
+def test_bands_are_made_if_they_are_asked_for(folder, capsys, drawn, monkeypatch):
+    asked = []
+
+    def reliability(*given, **how):
+        asked.append((how.get("bands"), how.get("seed"), how.get("progress")))
+        return found(*given, **{name: one for name, one in how.items() if name not in ("bands", "seed", "progress")})
+
+    found = sf.reliability
+    monkeypatch.setattr(sf, "reliability", reliability)
+    report(capsys, folder / "new.parquet", "--bands", "confidence")
+    assert asked == [("confidence", 0, False)] * 2
+    report(capsys, folder / "new.parquet")
+    assert asked[2:] == [(None, None, None)] * 2
+
+
 def test_a_model_of_groups_is_applied_to_groups(folder, tmp_path, capsys, drawn):
     past, new = (parquet.read_table(folder / name) for name in ("past.parquet", "new.parquet"))
     model = sf.fit_groups(past["score"], past["label"], past[HOSTILE])
