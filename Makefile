@@ -26,13 +26,13 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel bench asv fuzz lint docs coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel test-browser bench asv fuzz lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: build/in-place.stamp  ## build and run the demonstration
-	$(HERE) -m staircase_fast.demo
+demo: build/in-place.stamp .venv/cli.stamp .venv/plot.stamp .venv/sklearn.stamp  ## build and take the tour
+	$(HERE) -m staircase_fast demo
 
 # The wheel is what users get, so all tests run on it; the in-place build is for those who change something.
 test: lint test-wheel test-checked  ## what must pass before a merge: lint, and tests on the wheel and the checked build
@@ -55,6 +55,9 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## the same with the sdist's te
 	&& "$$python" -m pytest -n auto tests \
 	&& "$$python" -m pytest --doctest-modules --pyargs staircase_fast \
 	&& "$$python" $(STUBTEST)
+
+test-browser: build/wheel.stamp  ## a report of the wheel's in a real browser; installs Chromium where it may
+	build/wheel-venv/bin/python tests/browser_report.py
 
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py
@@ -92,8 +95,8 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	test $$python = 0 && test $$kernels = 0
 
 clean:  ## remove all that make has made
-	rm -rf .venv build dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -f staircase_fast/*.c staircase_fast/*.so demo-staircase.json
+	rm -rf .venv build demo dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f staircase_fast/*.c staircase_fast/*.so
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Installing: each stamp stands for the requirements of some extras, from pyproject.toml.

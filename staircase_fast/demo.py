@@ -1,17 +1,20 @@
-"""The main job in one minute: calibrate a million scores of a miscalibrated model.
-
-python -m staircase_fast.demo [ROWS] [MODEL_FILE]
-"""
+"""The tour: the scores of a miscalibrated model in files, calibrated by the command line, beside scikit-learn."""
 
 from __future__ import annotations
 
-import sys
+import os
+import shlex
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
+from staircase_fast import _validation_tables, cli
+
+_TITLES = {"mean_score": "Brier score", "miscalibration": "miscalibration", "calibration_error": "calibration error"}
 
 
 def overconfident_model(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
@@ -23,43 +26,88 @@ def overconfident_model(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDA
     return scores, labels.view(np.uint8)
 
 
-def brier(p: NDArray[np.float64], labels: NDArray[np.uint8]) -> float:
-    """Mean squared error of probabilities."""
-    return float(np.mean((p - labels) ** 2))
+def main(rows: int = 2_000_000, folder: str = "demo") -> None:
+    """Generate, fit, apply, report, certify, compare; all files go to the folder."""
+    _validation_tables.library("pyarrow", "cli")
+    os.makedirs(folder, exist_ok=True)
+    past, new, model = (os.path.join(folder, name) for name in ("past.parquet", "new.parquet", "model.json"))
+    print(f"{rows:,} scores of an overconfident model with what happened, and {rows:,} new ones.")
+    for seed, path in enumerate((past, new)):
+        _write(path, *overconfident_model(rows, seed))
+
+    fitted = _shown("fit", past, "--model", model)
+    applied = _shown("apply", new, "--model", model, "--output", os.path.join(folder, "calibrated.parquet"))
+    told = _reported(folder, new, model)
+    proof = _shown("certify", past, "--model", model)
+    if told is not None:
+        _print_before_and_after(told)
+    _print_rates(past, new, fitted["seconds"], applied["seconds"])
+    if not proof["optimal"]:
+        raise ValueError("the model is not the optimum.")
+    page = f"; look at {os.path.join(folder, 'report.html')}" if told is not None else ""
+    print(f"\nThe model is the optimum, as proved above{page}.")
 
 
-def log_loss(p: NDArray[np.float64], labels: NDArray[np.uint8]) -> float:
-    """Mean log loss; a probability of 0 for what happened costs infinity."""
-    with np.errstate(divide="ignore"):
-        return float(-np.mean(np.log(np.where(labels == 1, p, 1 - p))))
+def _write(path: str, scores: NDArray[np.float64], labels: NDArray[np.uint8]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"score": scores, "label": labels}), path, row_group_size=1 << 20)
 
 
-def main(rows: int = 1_000_000, path: str = "demo-staircase.json") -> None:
-    """Fit on one half, judge on the other, write the model."""
-    scores, labels = overconfident_model(2 * rows)
-    train, test = slice(None, rows), slice(rows, None)
+def _shown(*words: str) -> dict[str, Any]:
+    """What a command found; it and what it prints are shown."""
+    print(f"\n$ {shlex.join(['staircase-fast', *words])}", flush=True)
+    return cli.result_of(cli.options_of(words))
 
+
+def _reported(folder: str, new: str, model: str) -> dict[str, Any] | None:
+    try:
+        _validation_tables.library("matplotlib", "plot")
+    except ImportError as error:
+        print(f"\nNo report: {error}")
+        return None
+    page, picture = os.path.join(folder, "report.html"), os.path.join(folder, "report.png")
+    return _shown("report", new, "--model", model, "--output", page, "--plot", picture)
+
+
+def _print_before_and_after(told: dict[str, Any]) -> None:
+    print(f"\n{'new scores':24}{'before':>12}{'after':>12}")
+    for name, title in _TITLES.items():
+        print(f"{title:24}{told['before'][name]:12.6f}{told['after'][name]:12.6f}")
+
+
+def _print_rates(past: str, new: str, fit_seconds: float, apply_seconds: float) -> None:
+    """Rows per second of files, and of their columns in memory beside scikit-learn's."""
+    from pyarrow import parquet
+
+    (x, y), (queries, _) = ([column.to_numpy() for column in parquet.read_table(path)] for path in (past, new))
+    stairs, fit = _timed(lambda: sf.fit(x, y))
+    ours, predict = _timed(lambda: stairs.predict(queries, interpolation="linear"))
+    rates: dict[str, tuple[float, float | None]] = {
+        "fit, file to model": (fit_seconds, None),
+        "apply, file to file": (apply_seconds, None),
+    }
+    try:
+        isotonic = _validation_tables.library("sklearn.isotonic", "sklearn")
+    except ImportError as error:
+        print(f"\nNo comparison: {error}")
+        rates |= {"fit, in memory": (fit, None), "predict, in memory": (predict, None)}
+    else:
+        peer = isotonic.IsotonicRegression(out_of_bounds="clip")
+        _, their_fit = _timed(lambda: peer.fit(x, y))
+        theirs, their_predict = _timed(lambda: peer.predict(queries))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)
+        rates |= {"fit, in memory": (fit, their_fit), "predict, in memory": (predict, their_predict)}
+    print(f"\n{'rows per second':24}{'staircase_fast':>16}{'scikit-learn':>16}{'ratio':>9}")
+    for name, (seconds, their_seconds) in rates.items():
+        line = f"{name:24}{len(x) / seconds:16,.0f}"
+        print(
+            line if their_seconds is None else f"{line}{len(x) / their_seconds:16,.0f}{their_seconds / seconds:8.1f}x"
+        )
+
+
+def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
-    stairs = sf.fit(scores[train], labels[train], loss="log")
-    fitted = time.perf_counter()
-    calibrated = stairs(scores[test])
-    applied = time.perf_counter()
-
-    stairs.save(path)
-    same = sf.Staircase.load(path) == stairs
-
-    print(f"Calibrated {rows:,} scores of an overconfident model (fitted on {rows:,} others).\n")
-    print(f"{'':12}{'before':>12}{'after':>12}")
-    for name, metric in (("Brier", brier), ("log loss", log_loss)):
-        before, after = metric(scores[test], labels[test]), metric(calibrated, labels[test])
-        print(f"{name:12}{before:12.5f}{after:12.5f}")
-    print(f"\nsteps       {stairs.n_steps:12,}")
-    print(f"fit         {rows / (fitted - start):12,.0f} rows per second")
-    print(f"predict     {rows / (applied - fitted):12,.0f} rows per second")
-    print(f"\nThe model is in {path}; read back, it is {'the same to the last bit' if same else 'DIFFERENT'}.")
-    if not same:
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main(*(kind(argument) for kind, argument in zip((int, str), sys.argv[1:], strict=False)))
+    result = task()
+    return result, time.perf_counter() - start

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
+TEMPORARY = ".staircase-"  # how the names of temporary files begin
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -18,14 +19,27 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file whole: through a temporary file beside it, which then takes its name."""
-    target = os.path.realpath(path)
-    import tempfile  # here, because it is slow to import
+    """Write a file whole: as `replacing_path`, for who wants a file."""
+    with replacing_path(path) as temporary, open(temporary, "wb") as file:
+        yield file
 
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".staircase-", suffix=".tmp")
+
+@contextlib.contextmanager
+def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A temporary file beside that of this path, whose name it takes in the end; it is gone if something goes wrong.
+
+    What is no plain file (a device, a pipe) must not be replaced: it is written to as it is.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        yield target
+        return
+    # the name is chosen here, and no other file has it: an interrupt may come as soon as there is such a file
+    name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
     try:
-        with open(handle, "w+b") as file:
-            yield file
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield temporary
         os.chmod(temporary, _mode_for(target))
         os.replace(temporary, target)
     except BaseException:

@@ -1,38 +1,59 @@
-"""The demonstration does its job, whole and as a command."""
+"""The tour: it does what it says, from file to page, and does without what is not installed."""
 
+import json
 import re
-import subprocess
 import sys
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast import demo
+from staircase_fast import cli, commands, demo, report_page
 
 
-def test_the_demonstration_calibrates_and_writes_the_model(tmp_path, capsys):
-    path = tmp_path / "model.json"
-    demo.main(20_000, str(path))
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")
+
+
+def test_the_tour_leaves_data_model_and_report_and_tells_before_and_after(tmp_path, capsys):
+    folder = tmp_path / "tour"
+    assert cli.main(["demo", "--rows", "20000", "--output", str(folder)]) == 0
     shown = capsys.readouterr().out
-    before, after = map(float, re.search(r"Brier +(\S+) +(\S+)", shown).groups())
-    assert after < before
-    steps = int(re.search(r"steps +(\d+)", shown)[1])
-    assert steps == sf.Staircase.load(path).n_steps > 10
-    assert len(re.findall(r"\d rows per second", shown)) == 2
-    assert str(path) in shown
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "past.parquet", "new.parquet", "model.json", "calibrated.parquet", "report.html", "report.png",
+    }  # fmt: skip
+    for title in ("Brier score", "miscalibration", "calibration error"):
+        before, after = map(float, re.search(rf"{title} +(\S+) +(\S+)\n", shown).groups())
+        assert after < before
+    assert len(re.findall(r"\$ staircase-fast (?:fit|apply|report|certify) ", shown)) == 4
+    assert "optimal             True" in shown
+    assert len(re.findall(r", in memory +[\d,]+ +[\d,]+ +[\d.]+x", shown)) == 2
+    stairs, found = sf.Staircase.load(folder / "model.json"), parquet.read_table(folder / "calibrated.parquet")
+    assert stairs.counts.sum() == 20_000
+    np.testing.assert_array_equal(found["calibrated"].to_numpy(), stairs(found["score"].to_numpy()))
 
 
-def test_the_demonstration_fails_if_the_model_does_not_come_back(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sf.Staircase, "load", lambda path: sf.fit([0], [0]))
-    with pytest.raises(SystemExit) as ended:
-        demo.main(100, str(tmp_path / "model.json"))
-    assert ended.value.code == 1
-    assert "DIFFERENT" in capsys.readouterr().out
+def test_what_is_not_installed_is_left_out(tmp_path, capsys, monkeypatch):
+    for name in ("matplotlib", "sklearn.isotonic"):
+        monkeypatch.setitem(sys.modules, name, None)
+    demo.main(2000, str(tmp_path))
+    shown = capsys.readouterr().out
+    assert "No report: this needs matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in shown
+    assert "No comparison: this needs sklearn, which is not installed: pip install 'staircase_fast[sklearn]'." in shown
+    assert not (tmp_path / "report.html").exists()
 
 
-def test_the_demonstration_is_a_command(tmp_path):
-    path = tmp_path / "model.json"
-    command = [sys.executable, "-m", "staircase_fast.demo", "1000", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "1,000 scores" in done.stdout
-    assert sf.Staircase.load(path).counts.sum() == 1_000
+def test_the_tour_fails_if_the_proof_does(tmp_path, capsys, monkeypatch):
+    proved = commands.certify
+    monkeypatch.setattr(commands, "certify", lambda options: proved(options) | {"optimal": False})
+    assert cli.main(["demo", "--rows", "100", "--output", str(tmp_path)]) == cli.REFUSED
+    assert "the model is not the optimum" in capsys.readouterr().err
+
+
+def test_the_model_of_the_tour_is_overconfident():
+    scores, labels = demo.overconfident_model(5000)
+    assert set(labels.tolist()) == {0, 1}
+    assert json.dumps(float(sf.reliability(scores, labels).miscalibration)) > "0.02"

@@ -1,0 +1,7 @@
+"""`python -m staircase_fast` is the command `staircase-fast`."""
+
+import sys
+
+from staircase_fast.cli import run
+
+sys.exit(run())

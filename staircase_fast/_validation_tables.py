@@ -1,0 +1,237 @@
+"""What the command line is given: names of columns, and what the columns of a file hold.
+
+Messages name the file, the column, and the row, counted from 0 over the whole file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from staircase_fast._validation import Column, unknown_loss
+from staircase_fast.files import TEMPORARY
+from staircase_fast.losses import BY_NAME, Loss, loss_of
+
+_MOST_NAMES = 50
+_PICTURES = ("png", "svg", "pdf")
+_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): invalid value '(.*)'")
+
+
+def library(name: str, extra: str) -> Any:
+    """A library that comes with an extra."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        library = name.partition(".")[0]
+        raise ImportError(
+            f"this needs {library}, which is not installed: pip install 'staircase_fast[{extra}]'."
+        ) from None
+
+
+def position(file: str, names: list[str], wanted: str) -> int:
+    """Where a column stands."""
+    places = [place for place, name in enumerate(names) if name == wanted]
+    if len(places) > 1:
+        raise ValueError(f"{file}: column {wanted!r} stands there {len(places)} times.")
+    if places:
+        return places[0]
+    shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
+    more = len(names) - _MOST_NAMES
+    raise ValueError(f"{file}: no column {wanted!r}; there are {shown}{f' and {more} more' if more > 0 else ''}.")
+
+
+def free_name(file: str, names: list[str], wanted: str) -> None:
+    """Refuse to add a column under a name that is taken."""
+    if wanted in names:
+        raise ValueError(f"{file}: column {wanted!r} is already there; give another --name, or --replace it.")
+
+
+def no_format(path: str, known: tuple[str, ...]) -> NoReturn:
+    """Refuse a file whose name does not tell what is in it."""
+    raise ValueError(f"{path}: the name does not tell the format; say --format {', '.join(known)}.")
+
+
+def no_text(path: str) -> NoReturn:
+    """Refuse to print a model that is no text."""
+    raise ValueError(f"a model of groups is not text; give --model a file; got {path!r}.")
+
+
+def picture_format(path: str) -> str:
+    """The format of a picture, by its extension."""
+    found = os.path.splitext(path)[1].lower().lstrip(".")
+    if found not in _PICTURES:
+        raise ValueError(f"{path}: a picture must end in one of {', '.join(f'.{form}' for form in _PICTURES)}.")
+    return found
+
+
+def no_header(file: str) -> NoReturn:
+    """Refuse a text file without any line."""
+    raise ValueError(f"{file}: the file is empty; the first line must name the columns.")
+
+
+def no_rows(file: str) -> NoReturn:
+    """Refuse a table with columns and nothing in them."""
+    raise ValueError(f"{file}: there are no rows.")
+
+
+def loss_from_text(text: str) -> Loss:
+    """A loss by name, or as name:parameter."""
+    name, colon, parameter = text.partition(":")
+    if not colon:
+        return loss_of(name)
+    kind = BY_NAME.get(name)
+    if kind is None:
+        unknown_loss(name, BY_NAME, "loss")
+    if not kind.parameter:
+        raise ValueError(f"`loss` {name!r} has no parameter; got {parameter!r}.")
+    try:
+        number = float(parameter)
+    except ValueError:
+        raise ValueError(f"`{kind.parameter}` of {name!r} must be a number; got {parameter!r}.") from None
+    return kind(**{kind.parameter: number})
+
+
+def score_from_text(text: str) -> Loss | str:
+    """What scores forecasts: a loss, or "brier"."""
+    return text if text == "brier" else loss_from_text(text)
+
+
+def bounds_from_text(text: str) -> tuple[float | None, float | None]:
+    """A pair "lo,hi", either of which may be missing."""
+    try:
+        lo, hi = (float(part) if part.strip() else None for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"`bounds` must be two numbers LO,HI, or one with nothing beside the comma; got {text!r}."
+        ) from None
+    return lo, hi
+
+
+@contextlib.contextmanager
+def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[None]:
+    """What is refused in here is told by its file and columns; the first row is number `offset` of the file."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        for argument, column in columns.items():
+            text = text.replace(f"`{argument}`", f"column {column!r}")
+        text = re.sub(r"at index (\d+)", lambda found: f"at index {int(found[1]) + offset}", text)
+        raise ValueError(f"{file}: {text}") from None
+
+
+@contextlib.contextmanager
+def told_of_file(name: str) -> Iterator[None]:
+    """What the system refuses in here is told by this name, unless another file of the user is to blame."""
+    try:
+        yield
+    except OSError as error:
+        theirs = isinstance(error.filename, str) and not os.path.basename(error.filename).startswith(TEMPORARY)
+        if error.errno is None or theirs:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), name) from None
+
+
+@contextlib.contextmanager
+def told_by_arrow(file: str, names: list[str]) -> Iterator[None]:
+    """What Arrow finds wrong with the text of a column is told as we tell it."""
+    try:
+        yield
+    except ValueError as error:
+        found = _CONVERSION.search(str(error))
+        if found is None:
+            text = re.sub(r"Row #(\d+)", lambda row: f"at index {int(row[1]) - 1}", str(error))
+            raise ValueError(f"{file}: {text}") from None
+        column, row, kind, value = found.groups()
+        where = f" at index {int(row) - 1}" if row else ""
+        raise ValueError(
+            f"{file}: column {names[int(column)]!r} must hold {kind} as its first rows do; got {value!r}{where}."
+        ) from None
+
+
+def numbers(given: Any, column: str, offset: int = 0) -> Column:
+    """The numbers of an Arrow column; text is read as numbers.  The first row is number `offset` of the file."""
+    import pyarrow as pa
+
+    kind = given.type
+    if pa.types.is_dictionary(kind):
+        given = given.dictionary_decode()
+        kind = given.type
+    if given.null_count:
+        row = int(np.argmax(np.asarray(given.is_null())))
+        raise ValueError(f"column {column!r} must not have missing entries; got None at index {row + offset}.")
+    if "string" in str(kind):
+        given = _read_as_numbers(given, column, offset)
+    elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        given = given.cast(pa.float64())
+    elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        got = f"{kind}, {given[0]} at index {offset}" if len(given) else kind
+        raise TypeError(f"column {column!r} must hold numbers; got {got}.")
+    found: Column = given.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for kind in (pa.float64(), pa.bool_()):
+        for text in (given, compute.utf8_trim_whitespace(given)):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return text.cast(kind)
+    row = _first_refused(text)
+    value = given[row].as_py()
+    if not value.strip():
+        raise ValueError(f"column {column!r} must not have missing entries; got {value!r} at index {row + offset}.")
+    raise TypeError(f"column {column!r} must hold numbers; got {value!r} at index {row + offset}.")
+
+
+def _first_refused(text: Any) -> int:
+    """The first entry that is no number, by halving: Arrow does not tell."""
+    import pyarrow as pa
+
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            text[low:middle].cast(pa.float64())
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
+
+
+def group_keys(given: Any, kind: type | None = None) -> Any:
+    """A column of groups as keys of this kind; without one, text that looks like integers throughout is integers."""
+    import pyarrow as pa
+
+    is_text = "string" in str(given.type)
+    if kind is str and not is_text:
+        return given.cast(pa.string())
+    if kind is bool and is_text:
+        return given.cast(pa.bool_())
+    if is_text and kind is not str:
+        try:
+            integers = given.cast(pa.int64())
+        except pa.ArrowInvalid:
+            if kind is None:
+                return given
+            raise
+        if kind is int or integers.cast(given.type).equals(given):
+            return integers
+    return given
+
+
+def groups_fit_model(group: str | None, *, is_map: bool) -> None:
+    """Refuse a model of groups without a column of them, and the opposite."""
+    if is_map and group is None:
+        raise ValueError("the model has a staircase for each group; name the column of groups by --group.")
+    if group is not None and not is_map:
+        raise ValueError(f"the model has no groups; got --group {group}.")

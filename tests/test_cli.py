@@ -1,0 +1,564 @@
+"""The command line: it does what the library does, and whatever goes wrong is one line and leaves nothing behind."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+from pyarrow import csv, ipc, parquet
+
+import staircase_fast as sf
+from staircase_fast import cli, commands, report_page, tables
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
+COMMAND = [sys.executable, "-m", "staircase_fast"]
+HERE = os.environ | {"PYTHONPATH": str(Path(sf.__file__).parents[1])}  # the package under test, in any folder
+
+
+def problem(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = (rng.integers(0, 64, n) / 64).astype(np.float32)  # of few digits: text holds them exactly
+    return pa.table(
+        {
+            "id": [f"{number:05}" for number in range(n)],
+            "score": scores,
+            "label": rng.random(n) < scores,
+            "weight": rng.integers(1, 4, n),
+            "city": rng.choice(["oslo", "rome"], n),
+            "zone": rng.integers(1, 4, n),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a problem in it, in which the command line is."""
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(problem(), "data.parquet", row_group_size=200)
+    csv.write_csv(problem(), "data.csv")
+    return tmp_path
+
+
+def run(*words):
+    return cli.main([str(word) for word in words])
+
+
+def told(capsys, *words):
+    """What a command that succeeds prints as JSON."""
+    code = run(*words, "--json")
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return code, json.loads(shown.out)
+
+
+def refused(capsys, *words):
+    """The one line that a command prints that is refused; it leaves the folder as it was."""
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code = run(*words)
+    shown = capsys.readouterr()
+    assert code == cli.REFUSED
+    assert shown.out == ""
+    assert shown.err.startswith("staircase-fast: ")
+    assert shown.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    return shown.err
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
+def test_fit_writes_what_the_library_fits(folder, capsys, name):
+    assert run("fit", name, "--model", "m.json") == 0
+    data = problem()
+    stairs = sf.Staircase.load("m.json")
+    assert stairs == sf.fit(data["score"].to_numpy().astype(np.float64), data["label"].to_numpy())
+    shown = capsys.readouterr().out
+    assert f"steps               {stairs.n_steps}\n" in shown
+    assert "rows                500\n" in shown
+
+
+def test_fit_takes_weights_losses_bounds_and_directions(folder, capsys):
+    words = ["--weight", "weight", "--loss", "huber:0.3", "--bounds", "0.2,", "--direction", "auto", "--threads", "1"]
+    code, result = told(capsys, "fit", "data.parquet", "--model", "m.json", *words)
+    data = problem()
+    expected = sf.fit(
+        data["score"].to_numpy(), data["label"].to_numpy(), sample_weight=data["weight"].to_numpy(),
+        loss=sf.losses.Huber(0.3), bounds=(0.2, None), increasing="auto",
+    )  # fmt: skip
+    assert code == 0
+    assert sf.Staircase.load("m.json") == expected
+    assert result.pop("seconds") > 0
+    assert result == {
+        "rows": 500, "steps": expected.n_steps, "loss": "Huber(delta=0.3)", "direction": "increasing",
+        "model": "m.json",
+    }  # fmt: skip
+
+
+def test_labels_may_be_true_and_false_in_text_and_rows_may_fall(folder, capsys):
+    Path("a.tsv").write_text("s\ty\n1\tTrue\n2\tFalse\n3\tFalse\n")
+    assert run("fit", "a.tsv", "--score", "s", "--label", "y", "--model", "-", "--direction", "decreasing") == 0
+    shown = capsys.readouterr()
+    assert sf.Staircase.from_json(shown.out) == sf.fit([1, 2, 3], [1, 0, 0], increasing=False)
+    assert "steps" in shown.err  # standard output has the model
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
+def test_streaming_gives_the_same_model(folder, capsys, monkeypatch, name):
+    monkeypatch.setattr(tables, "ROWS", 60)
+    monkeypatch.setattr(tables, "_BLOCK", 2000)
+    words = "--weight", "weight", "--loss", "log"
+    assert run("fit", name, *words, "--model", "a.json") == 0
+    assert run("fit", name, *words, "--model", "b.json", "--streaming") == 0
+    assert Path("a.json").read_text() == Path("b.json").read_text()
+
+
+def test_apply_adds_a_column_and_keeps_all_else(folder, capsys):
+    run("fit", "data.parquet", "--model", "m.json")
+    assert run("apply", "data.parquet", "--model", "m.json", "--output", "out.parquet") == 0
+    found, given, stairs = parquet.read_table("out.parquet"), problem(), sf.Staircase.load("m.json")
+    assert found.drop_columns("calibrated").equals(given)
+    np.testing.assert_array_equal(found["calibrated"].to_numpy(), stairs(given["score"].to_numpy()))
+    assert parquet.ParquetFile("out.parquet").num_row_groups == 3
+
+
+@pytest.mark.parametrize(("interpolation", "outside"), [("step", "clip"), ("linear", "nan")])
+def test_apply_to_text_keeps_it_as_it_stands(folder, capsys, monkeypatch, interpolation, outside):
+    monkeypatch.setattr(tables, "_BLOCK", 1000)
+    stairs = sf.fit([0.2, 0.5, 0.7], [0, 1, 2])
+    stairs.save("m.json")
+    words = "--interpolation", interpolation, "--out-of-bounds", outside, "--name", "p"
+    assert run("apply", "data.csv", "--model", "m.json", "--output", "out.csv", *words) == 0
+    lines, given = Path("out.csv").read_text().splitlines(), Path("data.csv").read_text().replace('"', "").splitlines()
+    assert lines[0] == given[0] + ",p"
+    assert [line.rpartition(",")[0] for line in lines[1:]] == given[1:]
+    scores = [float(line.split(",")[1]) for line in given[1:]]
+    values = [float(line.rpartition(",")[2] or "nan") for line in lines[1:]]
+    np.testing.assert_array_equal(values, stairs.predict(scores, interpolation=interpolation, out_of_bounds=outside))
+
+
+def test_text_without_rows_gets_its_new_column(folder, capsys):
+    Path("a.csv").write_text("score\n")
+    sf.fit([0], [0]).save("m.json")
+    assert run("apply", "a.csv", "--model", "m.json", "--output", "b.csv") == 0
+    assert Path("b.csv").read_text() == "score,calibrated\n"
+    assert run("apply", "a.csv", "--model", "m.json", "--output", "b.parquet") == 0
+    assert parquet.read_table("b.parquet").schema.names == ["score", "calibrated"]
+
+
+def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
+    sf.fit([0, 1], [3, 4]).save("m.json")
+    message = refused(capsys, "apply", "data.csv", "--model", "m.json", "--output", "out.csv", "--name", "city")
+    assert "data.csv: column 'city' is already there; give another --name, or --replace it." in message
+    words = "--name", "score", "--replace"
+    assert run("apply", "data.parquet", "--model", "m.json", "--output", "data.parquet", *words) == 0
+    found = parquet.read_table("data.parquet")
+    assert found.schema.names == problem().schema.names
+    assert set(found["score"].to_pylist()) == {3.0}
+
+
+@pytest.mark.parametrize("group", ["city", "zone"])
+@pytest.mark.parametrize("fitted", ["data.parquet", "data.csv"])
+@pytest.mark.parametrize("applied", ["data.parquet", "data.csv"])
+def test_groups_have_staircases_of_their_own_whatever_the_format(folder, capsys, group, fitted, applied):
+    code, result = told(capsys, "fit", fitted, "--group", group, "--model", "m")
+    assert (code, result["groups"]) == (0, 2 if group == "city" else 3)
+    assert run("apply", applied, "--group", group, "--model", "m", "--output", "out.parquet") == 0
+    data = problem()
+    expected = sf.fit_groups(data["score"], data["label"], data[group])
+    assert sf.StaircaseMap.load("m") == expected
+    found = parquet.read_table("out.parquet")["calibrated"].to_numpy()
+    np.testing.assert_array_equal(found, expected.predict(data["score"], data[group]))
+    capsys.readouterr()
+    code, result = told(capsys, "certify", applied, "--group", group, "--model", "m")
+    assert (code, result["optimal"], result["groups_failed"]) == (0, True, [])
+
+
+def test_a_group_that_was_not_fitted_needs_a_default(folder, capsys, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS", 100)
+    data = problem()
+    sf.fit_groups([0, 1], [0, 1], ["oslo", "oslo"]).save("m")
+    sf.fit([0], [5]).save("default.json")
+    words = "data.parquet", "--group", "city", "--model", "m"
+    message = refused(capsys, "apply", *words, "--output", "out.parquet")
+    assert f"got 'rome' at index {data['city'].to_pylist().index('rome')}." in message
+    assert "column 'city' must be groups that were fitted" in message
+    assert run("apply", *words, "--output", "out.parquet", "--default", "default.json") == 0
+    capsys.readouterr()
+    found = parquet.read_table("out.parquet")
+    assert set(found.filter(pa.compute.equal(found["city"], "rome"))["calibrated"].to_pylist()) == {5.0}
+    assert "'rome'" in refused(capsys, "certify", *words)
+
+
+def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
+    run("fit", "data.parquet", "--model", "m.json")
+    capsys.readouterr()
+    code, result = told(capsys, "certify", "data.parquet", "--model", "m.json")
+    assert (code, result["optimal"]) == (0, True)
+    sf.fit([0.2, 0.5], [0, 1]).save("m.json")
+    code, result = told(capsys, "certify", "data.parquet", "--model", "m.json", "--loss", "expectile:0.3")
+    data = problem()
+    proof = sf.certify(sf.Staircase.load("m.json"), data["score"], data["label"], loss=sf.losses.Expectile(0.3))
+    assert code == cli.NOT_OPTIMAL
+    assert (result["optimal"], result["gap"], result["worst_index"]) == tuple(proof)
+    assert run("certify", "data.parquet", "--model", "m.json") == cli.NOT_OPTIMAL
+    assert "optimal             False\n" in capsys.readouterr().out
+
+
+def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
+    data = problem()
+    good = sf.fit_groups(data["score"], data["label"], data["city"])
+    parts = good.parts()
+    parts["step_values"] = parts["step_values"].copy()
+    parts["step_values"][-1] += 0.25  # of rome
+    sf.StaircaseMap(**parts).save("m")
+    code, result = told(capsys, "certify", "data.parquet", "--group", "city", "--model", "m")
+    assert code == cli.NOT_OPTIMAL
+    assert result["groups_failed"] == ["rome"]
+    assert data["city"][result["worst_index"]].as_py() == "rome"
+    assert result["gap"] > 0.01
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "message"),
+    [
+        ("score,label\n0.1,0\n", ["--score", "skore"], "a.csv: no column 'skore'; there are 'score', 'label'."),
+        ("score,label\n0.1,0\n", ["--weight", "w"], "a.csv: no column 'w'; there are 'score', 'label'."),
+        ("score,label\n0.1,0\nhigh,1\n", [], "a.csv: column 'score' must hold numbers; got 'high' at index 1."),
+        ("score,label\n0.1,0\n0.2,\n", [], "a.csv: column 'label' must not have missing entries; got '' at index 1."),
+        ("score,label\n0.1,0\nnan,1\n", [], "a.csv: column 'score' must not be NaN; got nan at index 1."),
+        ("score,label\n0.1,0\n0.2,inf\n", [], "a.csv: column 'label' must be finite; got inf at index 1."),
+        ("score,label\n0.1,2\n", ["--loss", "log"], "a.csv: column 'label' must be in [0, 1] for log_loss; got 2.0 at"),
+        ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 at index 0."),
+        ("score,label\n", [], "a.csv: there are no rows."),
+        ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
+        ("", [], "a.csv: the file is empty; the first line must name the columns."),
+        ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
+        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label'."),
+        ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),
+    ],
+)  # fmt: skip
+def test_data_that_is_wrong_is_refused_in_one_line(folder, capsys, content, words, message):
+    Path("a.csv").write_text(content)
+    Path("m.json").write_text("what was there before")
+    assert message in refused(capsys, "fit", "a.csv", "--model", "m.json", *words)
+
+
+@pytest.mark.parametrize("words", [["fit"], ["fit", "--streaming"], ["apply", "--output", "out.parquet"], ["certify"]])
+@pytest.mark.parametrize("bad", [None, "x", np.nan])
+def test_the_row_that_is_wrong_is_counted_over_all_batches(folder, capsys, monkeypatch, words, bad):
+    monkeypatch.setattr(tables, "ROWS", 100)
+    scores = problem()["score"].to_pylist()
+    scores[321] = bad
+    data = problem().set_column(1, "score", pa.array([str(x) for x in scores] if bad == "x" else scores))
+    parquet.write_table(data, "bad.parquet", row_group_size=150)
+    sf.fit([0], [0]).save("m.json")
+    message = refused(capsys, words[0], "bad.parquet", "--model", "m.json", *words[1:])
+    assert message.startswith("staircase-fast: bad.parquet: column 'score' must ")
+    assert message.endswith(f"got {bad!r} at index 321.\n")
+
+
+def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
+    sf.fit([0], [0]).save("m.json")
+    Path("short.parquet").write_bytes(Path("data.parquet").read_bytes()[:1000])
+    Path("latin.csv").write_bytes("scöre,label\n1,2\n".encode("latin-1"))
+    Path("binary.csv").write_bytes(b"score,label\n1,\xff\n")
+    Path("empty.parquet").touch()
+    Path("empty.arrows").touch()
+    Path("not.json").write_text('{"format": "other"}')
+    for words, message in {
+        ("fit", "none.parquet", "--model", "x"): "none.parquet: No such file or directory",
+        ("fit", "none.csv", "--model", "x"): "none.csv: No such file or directory",
+        ("fit", "data", "--model", "x"): "data: the name does not tell the format",
+        ("fit", "short.parquet", "--model", "x"): "short.parquet: Parquet magic bytes not found",
+        ("fit", "empty.parquet", "--model", "x"): "empty.parquet: Parquet file size is 0 bytes",
+        ("fit", "empty.arrows", "--model", "x"): "empty.arrows: ",
+        ("fit", "latin.csv", "--model", "x"): "latin.csv: 'utf-8' codec can't decode byte 0xf6",
+        ("fit", "binary.csv", "--model", "x"): "binary.csv: In CSV column #1",
+        ("fit", ".", "--format", "csv", "--model", "x"): "directory",
+        ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
+        ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
+        ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
+        ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
+        ("apply", "data.csv", "--model", "not.json", "--output", "x.csv"): "not.json: field `version` is missing.",
+        ("apply", "data.csv", "--model", "m.json", "--output", "x"): "x: the name does not tell the format",
+        ("apply", "data.csv", "--model", "m.json", "--output", "none/x.csv"): "none/x.csv: No such file or directory",
+        ("apply", "data.csv", "--model", "m.json", "--output", "x.csv", "--group", "id"): "the model has no groups",
+        ("certify", "data.csv", "--model", "m.json", "--group", "id"): "the model has no groups",
+    }.items():
+        assert message in refused(capsys, *words), words
+    sf.fit_groups([0], [0], [0]).save("map")
+    assert "--group" in refused(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["fot"], "invalid choice: 'fot'"),
+        (["fit", "a.csv"], "the following arguments are required: --model"),
+        (["fit", "a.csv", "--model", "m", "--loss", "hube"], "`loss` must be one of 'squared_error',"),
+        (["fit", "a.csv", "--model", "m", "--loss", "hube:1"], "`loss` must be one of 'squared_error',"),
+        (["fit", "a.csv", "--model", "m", "--loss", "huber:x"], "`delta` of 'huber' must be a number; got 'x'"),
+        (["fit", "a.csv", "--model", "m", "--loss", "huber:-1"], "`delta` must be"),
+        (["fit", "a.csv", "--model", "m", "--loss", "log:1"], "`loss` 'log' has no parameter; got '1'"),
+        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent"),
+        (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be two numbers LO,HI"),
+        (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
+        (["demo", "--rows", "-5"], "`rows` must be an integer >= 1"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words, message):
+    with pytest.raises(SystemExit) as ended:
+        run(*words)
+    assert ended.value.code == cli.USAGE
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
+
+
+def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
+    stairs = sf.fit([0.1, 0.2], [0, 1])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(stairs.to_json()))
+    sf.fit([0.1, 0.2], [0, 1]).save("m.json")
+    out = io.TextIOWrapper(io.BytesIO())
+    with contextlib.redirect_stdout(out):
+        assert run("apply", "data.csv", "--model", "-", "--output", "-") == 0
+    assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,calibrated\n00000,")
+    assert "rows                500\n" in capsys.readouterr().err
+
+
+def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
+    assert len(lines) >= 5
+    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # which is slow
+    shutil.copy("data.parquet", "past.parquet")
+    shutil.copy("data.parquet", "new.parquet")
+    for line in lines:
+        assert run(*shlex.split(line, comments=True)) == 0
+    assert {"model.json", "out.parquet", "report.html", "report.png", "cities.staircases"} <= set(os.listdir())
+
+
+def test_json_has_words_for_numbers_that_are_infinite():
+    assert cli._plain({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
+        "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
+    }  # fmt: skip
+
+
+def test_what_is_not_installed_is_told_with_its_extra(folder, capsys, monkeypatch):
+    for name in ("tqdm", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+        message = refused(capsys, "fit", "data.csv", "--model", "m.json")
+        assert f"this needs {name}, which is not installed: pip install 'staircase_fast[cli]'." in message
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
+    assert run("fit", "data.csv", "--model", "m.json") == 0
+    assert capsys.readouterr().err == ""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert run("fit", "data.parquet", "--model", "m.json") == 0
+    assert "read" in screen.getvalue()
+    assert "500" in screen.getvalue()
+
+
+@POSIX
+def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, monkeypatch):
+    tidied = []
+
+    def fit(options):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            tidied.append(True)
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert tidied
+    assert capsys.readouterr().err == "staircase-fast: interrupted\n"
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_errors_of_any_kind_are_one_line(capsys, monkeypatch):
+    for error, message in {
+        MemoryError(): "MemoryError",
+        ValueError("one\n two"): "one two",
+        OSError(28, "No space left on device", "f"): "f: No space left on device",
+        OSError(28, "x"): "No space left on device",
+        OSError("strange"): "strange",
+    }.items():
+        monkeypatch.setattr(commands, "fit", lambda options, error=error: (_ for _ in ()).throw(error))
+        assert run("fit", "a.csv", "--model", "m") == cli.REFUSED
+        assert capsys.readouterr().err == f"staircase-fast: {message}\n"
+    monkeypatch.setattr(commands, "fit", lambda options: (_ for _ in ()).throw(BrokenPipeError()))
+    assert run("fit", "a.csv", "--model", "m") == cli.NOT_READ
+    assert capsys.readouterr().err == ""
+
+
+def test_it_runs_in_any_thread(folder, capsys):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(run("fit", "data.csv", "--model", "m.json")))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+
+
+def test_a_program_that_fails_ends_at_once(capsys, monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(sys, "argv", ["staircase-fast", "fit", "none.csv", "--model", "none/m.json"])
+    assert cli.run() == cli.REFUSED
+    assert ended == [cli.REFUSED]
+    monkeypatch.setattr(cli, "main", lambda: 0)
+    assert cli.run() == 0
+    assert len(ended) == 1
+
+
+def test_it_is_a_program(folder):
+    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True, env=HERE)
+    assert done.stdout == f"staircase-fast {sf.__version__}\n"
+
+
+@POSIX
+@pytest.mark.long
+def test_a_full_disk_leaves_no_partial_output(folder):
+    import resource
+
+    def little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    rng = np.random.default_rng(0)
+    parquet.write_table(pa.table({"score": rng.random(20_000)}), "big.parquet", row_group_size=2000)
+    sf.fit([0], [0]).save("m.json")
+    before = set(os.listdir())
+    for name in ("out.parquet", "out.csv.gz"):
+        done = subprocess.run(
+            [*COMMAND, "apply", "big.parquet", "--model", "m.json", "--output", name],
+            capture_output=True, text=True, preexec_fn=little_room, check=False, env=HERE,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"staircase-fast: {name}: File too large\n"
+        assert set(os.listdir()) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk at hand")
+@pytest.mark.parametrize("form", tables.FORMATS)
+def test_a_device_without_room_is_told(folder, capsys, form):
+    sf.fit([0], [0]).save("m.json")
+    words = "apply", "data.csv", "--format", form, "--model", "m.json", "--output", "/dev/full"
+    assert "/dev/full: No space left on device" in refused(capsys, *words)
+    assert "/dev/full: No space left on device" in refused(capsys, "fit", "data.csv", "--model", "/dev/full")
+
+
+def without_privileges():
+    """Root may write anywhere, unless it gives up CAP_DAC_OVERRIDE before it becomes another program."""
+    if os.geteuid() == 0:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@POSIX
+@pytest.mark.long
+def test_a_read_only_folder_is_told(folder):
+    def run_there(words):
+        return subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, check=False, env=HERE,
+            preexec_fn=without_privileges,
+        )  # fmt: skip
+
+    Path("locked").mkdir(mode=0o555)
+    if run_there(["-c", "open('locked/x', 'w')"]).returncode == 0:
+        pytest.skip("this user may write anywhere")
+    sf.fit([0], [0]).save("m.json")
+    for words, name in {
+        ("fit", "data.csv", "--model"): "locked/m.json",
+        ("apply", "data.csv", "--model", "m.json", "--output"): "locked/o.parquet",
+    }.items():
+        done = run_there(["-m", "staircase_fast", *words, name])
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"staircase-fast: {name}: Permission denied\n"
+    assert not os.listdir("locked")
+
+
+@POSIX
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "words", [["fit", "-", "--model", "new.json"], ["apply", "-", "--model", "m.json", "--output", "o.csv"]]
+)
+def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, number, words):
+    sf.fit([0], [0]).save("m.json")
+    before = set(os.listdir())
+    with subprocess.Popen(
+        [*COMMAND, *words, "--format", "arrow"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=HERE,
+    ) as process:
+        writer = ipc.new_stream(process.stdin, problem().schema)
+        writer.write_table(problem())
+        process.stdin.flush()
+        patience = time.monotonic() + 60
+        while not any(name.startswith(".staircase-") for name in os.listdir()):
+            assert process.poll() is None
+            assert time.monotonic() < patience
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait(60) == cli.INTERRUPTED
+        assert process.stderr.read() == b"staircase-fast: interrupted\n"
+        assert process.stdout.read() == b""
+    assert set(os.listdir()) == before
+
+
+@POSIX
+@pytest.mark.long
+def test_output_that_nobody_reads_is_no_error(folder):
+    parquet.write_table(problem(50_000), "big.parquet")
+    sf.fit([0], [0]).save("m.json")
+    words = [*COMMAND, "apply", "big.parquet", "--model", "m.json", "--output", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=HERE) as process:
+        assert process.stdout.readline().startswith(b"id,")
+        process.stdout.close()
+        assert process.wait(60) == cli.NOT_READ
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.long
+def test_apply_takes_memory_for_some_row_groups_only(folder):
+    n = 1_000_000
+    given = pa.table({"score": np.random.default_rng(0).random(n), "a": np.arange(n), "b": np.arange(n) / 7})
+    parquet.write_table(given, "big.parquet", row_group_size=20_000)
+    sf.fit([0, 0.5], [0, 1]).save("m.json")
+    program = (
+        "import sys, pyarrow; from staircase_fast import cli; code = cli.main(sys.argv[1:]);"
+        "print(pyarrow.default_memory_pool().max_memory(), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "apply", "big.parquet", "--model", "m.json", "--output", "out.parquet"],
+        capture_output=True, text=True, check=True, env=HERE,
+    )  # fmt: skip
+    assert int(done.stderr) < given.nbytes / 4
+    assert parquet.ParquetFile("out.parquet").metadata.num_rows == n

@@ -1,0 +1,232 @@
+"""The report: its numbers are the library's, its page needs nothing but itself, and text from outside stays text."""
+
+import html.parser
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib import image
+from pyarrow import parquet
+
+import staircase_fast as sf
+from staircase_fast import cli, demo, report_page
+
+HOSTILE = "<script>alert('1')</script>&\""
+NUMBERS = ("mean_score", "miscalibration", "discrimination", "uncertainty", "calibration_error")
+
+
+class Page(html.parser.HTMLParser):
+    """What is in a page: elements and their attributes, text, and whether all that is opened is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.words, self.open = [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "link", "source", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        self.words.append(text)
+
+    @property
+    def text(self):
+        return "".join(self.words)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report")
+    scores, labels = demo.overconfident_model(4000)
+    groups = np.where(np.arange(4000) % 3, "<b>", "b")
+    table = pa.table({"score": scores, "label": labels, "weight": np.arange(4000) % 4, HOSTILE: groups})
+    parquet.write_table(table[:2000], path / "past.parquet")
+    parquet.write_table(table[2000:], path / "new.parquet")
+    sf.fit(scores[:2000], labels[:2000]).save(path / "m.json")
+    return path
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Pictures are slow: those of pages are not drawn, but counted."""
+    made = []
+    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: made.append((form, how)) or b"<svg/>")
+    return made
+
+
+def report(capsys, *words):
+    code = cli.main(["report", *map(str, words), "--json"])
+    shown = capsys.readouterr()
+    assert (code, shown.err) == (0, "")
+    return json.loads(shown.out)
+
+
+def test_numbers_are_those_of_the_library(folder, capsys, drawn):
+    found = report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--weight", "weight")
+    data = parquet.read_table(folder / "new.parquet")
+    stairs = sf.Staircase.load(folder / "m.json")
+    x, y, w = (data[name].to_numpy() for name in ("score", "label", "weight"))
+    before, after = sf.reliability(x, y, sample_weight=w), sf.reliability(stairs(x), y, sample_weight=w)
+    assert found["before"] == {name: getattr(before, name) for name in NUMBERS}
+    assert found["after"] == {name: getattr(after, name) for name in NUMBERS}
+    assert (found["rows"], found["steps"], found["in_sample"]) == (before.n_samples, stairs.n_steps, False)
+    assert (found["output"], found["plot"]) == (None, None)
+    assert not drawn
+
+
+def test_without_a_model_one_is_fitted_to_the_rows_and_that_is_said(folder, tmp_path, capsys, drawn):
+    page = tmp_path / "page.html"
+    found = report(capsys, folder / "new.parquet", "--loss", "log", "--output", page)
+    assert found["in_sample"]
+    assert found["after"]["miscalibration"] == 0
+    text = Page(page.read_text()).text
+    assert "fitted to these very rows" in text
+    assert "log loss" in text
+    with_model = tmp_path / "with.html"
+    report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--output", with_model)
+    assert "fitted to these very rows" not in Page(with_model.read_text()).text
+
+
+def test_the_page_holds_the_numbers_the_steps_and_how_it_was_made(folder, tmp_path, capsys, drawn):
+    path = tmp_path / "page.html"
+    found = report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--output", path)
+    page = Page(path.read_text(encoding="utf-8"))
+    cells = {each["id"]: float(each["data-value"]) for tag, each in page.elements if "data-value" in each}
+    assert cells == {f"{which}-{name}": found[which][name] for which in ("before", "after") for name in NUMBERS}
+    assert f"All {found['steps']} steps." in page.text
+    assert page.text.count("Calibration of new.parquet") == 2
+    assert "staircase-fast report new.parquet --model m.json --output page.html --json" in page.text
+    assert str(folder) not in page.text
+    assert f"staircase_fast {sf.__version__}, Python" in page.text
+    assert drawn == [("svg", {"numbers": False, "dark": dark}) for dark in (False, True)]
+
+
+def test_the_page_needs_nothing_but_itself(folder, tmp_path, capsys, drawn):
+    path = tmp_path / "page.html"
+    report(capsys, folder / "new.parquet", "--output", path)
+    page = Page(path.read_text())
+    policy = next(each["content"] for tag, each in page.elements if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+    links = [each[name] for _, each in page.elements for name in ("src", "href", "srcset") if name in each]
+    assert len(links) == 3
+    assert all(link.startswith("data:") for link in links)
+    assert "url(" not in path.read_text()
+    assert not [tag for tag, each in page.elements if tag == "script" or any(name.startswith("on") for name in each)]
+    (picture,) = [each for tag, each in page.elements if tag == "img"]
+    assert len(picture["alt"]) > 50
+    assert all("scope" in each for tag, each in page.elements if tag == "th")
+    assert ("html", {"lang": "en"}) in page.elements
+
+
+def test_names_from_outside_stay_text(folder, tmp_path, capsys, drawn):
+    data = tmp_path / "<img src=x onerror=alert(1)>.parquet"
+    data.write_bytes((folder / "new.parquet").read_bytes())
+    path = tmp_path / "page.html"
+    found = report(capsys, data, "--group", HOSTILE, "--output", path)
+    page = Page(path.read_text())
+    assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
+    assert not [tag for tag, _ in page.elements if tag in ("script", "b")]
+    assert "Calibration of <img src=x onerror=alert(1)>.parquet" in page.text
+    assert "<b>" in page.text
+    assert "group" in page.text
+    data = parquet.read_table(data)
+    found_groups = sf.fit_groups(data["score"], data["label"], data[HOSTILE])
+    assert found["steps"] == len(found_groups.left)
+
+
+def test_of_many_steps_the_first_are_listed(folder, tmp_path, capsys, drawn, monkeypatch):
+    monkeypatch.setattr(report_page, "ALL_STEPS", 9)
+    monkeypatch.setattr(report_page, "FIRST_STEPS", 4)
+    path = tmp_path / "page.html"
+    found = report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--output", path)
+    assert f"The first 4 of {found['steps']} steps." in path.read_text()
+    assert path.read_text().count("<tr><td>") == 4 + 1  # and a head with an empty corner
+
+
+def test_a_single_step_and_scores_that_are_reliable_are_told_as_such(tmp_path, capsys, drawn):
+    (tmp_path / "a.csv").write_text("score,label\n0.5,0\n0.5,1\n")
+    path = tmp_path / "page.html"
+    report(capsys, tmp_path / "a.csv", "--output", path)
+    assert "One step." in path.read_text()
+    assert "goes from 0.25 to 0.25.<" in path.read_text()
+
+
+def test_bands_are_made_if_they_are_asked_for(folder, capsys, drawn, monkeypatch):
+    asked = []
+
+    def reliability(*given, **how):
+        asked.append((how.get("bands"), how.get("seed"), how.get("progress")))
+        return found(*given, **{name: one for name, one in how.items() if name not in ("bands", "seed", "progress")})
+
+    found = sf.reliability
+    monkeypatch.setattr(sf, "reliability", reliability)
+    report(capsys, folder / "new.parquet", "--bands", "confidence")
+    assert asked == [("confidence", 0, False)] * 2
+    report(capsys, folder / "new.parquet")
+    assert asked[2:] == [(None, None, None)] * 2
+
+
+def test_a_model_of_groups_is_applied_to_groups(folder, tmp_path, capsys, drawn):
+    past, new = (parquet.read_table(folder / name) for name in ("past.parquet", "new.parquet"))
+    model = sf.fit_groups(past["score"], past["label"], past[HOSTILE])
+    model.save(tmp_path / "map")
+    found = report(capsys, folder / "new.parquet", "--model", tmp_path / "map", "--group", HOSTILE)
+    after = sf.reliability(model.predict(new["score"], new[HOSTILE]), new["label"])
+    assert found["after"]["mean_score"] == after.mean_score
+    assert cli.main(["report", str(folder / "new.parquet"), "--model", str(tmp_path / "map")]) == 1
+    assert "--group" in capsys.readouterr().err
+
+
+def test_a_page_may_go_to_a_pipe(folder, capsysbinary, drawn):
+    assert cli.main(["report", str(folder / "new.parquet"), "--output", "-"]) == 0
+    shown = capsysbinary.readouterr()
+    assert shown.out.startswith(b"<!DOCTYPE html>")
+    assert b"before\n  mean score" in shown.err
+
+
+def test_what_is_refused_leaves_neither_page_nor_picture(folder, tmp_path, capsys, monkeypatch):
+    (tmp_path / "a.csv").write_text("score,label\n3,0\n")
+    words = ["report", str(tmp_path / "a.csv"), "--output", str(tmp_path / "a.html"), "--plot"]
+    assert cli.main([*words, str(tmp_path / "a.png")]) == 1
+    assert "a.csv: column 'score' must be in [0, 1] for brier; got 3.0 at index 0." in capsys.readouterr().err
+    assert cli.main([*words, str(tmp_path / "a.doc")]) == 1
+    assert "a.doc: a picture must end in one of .png, .svg, .pdf." in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    words[1] = str(folder / "new.parquet")
+    assert cli.main([*words, str(tmp_path / "a.png")]) == 1
+    assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.long
+def test_pictures_are_drawn_in_every_format_and_are_the_same_each_time(folder, tmp_path, capsys):
+    for form, start in {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}.items():
+        found = report(capsys, folder / "new.parquet", "--plot", tmp_path / f"a.{form}")
+        assert found["plot"].endswith(form)
+        assert (tmp_path / f"a.{form}").read_bytes().startswith(start)
+    pixels = image.imread(io.BytesIO((tmp_path / "a.png").read_bytes()))[..., :3]
+    assert pixels.shape[1] > 1000
+    assert 0.01 < (pixels.min(axis=2) < 0.5).mean() < 0.5
+    again = tmp_path / "b.svg"
+    report(capsys, folder / "new.parquet", "--plot", again)
+    assert again.read_bytes() == (tmp_path / "a.svg").read_bytes()
+
+
+@pytest.mark.long
+def test_the_page_has_pictures_for_light_and_for_dark(folder, tmp_path, capsys):
+    path = Path(tmp_path / "page.html")
+    report(capsys, folder / "new.parquet", "--output", path)
+    pictures = re.findall(r'(?:src|srcset)="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
+    assert len(pictures) == len(set(pictures)) == 2
+    assert path.stat().st_size < 1_000_000

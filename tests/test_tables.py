@@ -1,0 +1,257 @@
+"""Tables in files and pipes: what is read comes back as it was, and what is wrong is told by file, column and row."""
+
+import decimal
+import io
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import ipc, parquet
+
+from staircase_fast import _validation_tables, files, tables
+from staircase_fast.tables import place_of
+
+
+def rows(path, columns=None, text_columns=None):
+    with tables.reading(place_of(str(path)), text_columns) as source:
+        batches = list(source.batches(columns))
+        return pa.Table.from_batches(batches, batches[0].schema if batches else source.schema)
+
+
+def copy(source_path, target_path, text_columns=None):
+    """What is written of what is read."""
+    target = place_of(str(target_path))
+    with tables.reading(place_of(str(source_path)), None if target.is_text else text_columns or []) as source:
+        batches = list(source.batches(None))
+        with tables.writing(target, batches[0].schema if batches else source.schema, source) as write:
+            for batch in batches:
+                write(batch)
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "expected"),
+    [
+        ("a.csv", None, ("csv", ",", None)),
+        ("A.CSV.GZ", None, ("csv", ",", "gzip")),
+        ("a.tsv.zst", None, ("tsv", "\t", "zstd")),
+        ("a.tsv", "parquet", ("tsv", "\t", None)),
+        ("a.pq", None, ("parquet", ",", None)),
+        ("a.parquet", "csv", ("parquet", ",", None)),
+        ("a.arrows", None, ("arrow", ",", None)),
+        ("a.dat", "tsv", ("tsv", "\t", None)),
+        ("-", None, ("csv", ",", None)),
+        ("-", "parquet", ("parquet", ",", None)),
+    ],
+)
+def test_extensions_tell_the_format_and_pipes_are_csv(path, form, expected):
+    assert tables.place_of(path, form)[1:] == expected
+
+
+def test_a_file_without_a_known_extension_must_be_told(tmp_path):
+    with pytest.raises(ValueError, match=r"a\.dat: the name does not tell the format; say --format csv, tsv"):
+        tables.place_of("a.dat")
+    assert tables.place_of("a.csv", delimiter=";").delimiter == ";"
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv", "csv.gz", "tsv.bz2", "csv.zst"])
+def test_text_is_preserved_as_it_stands(tmp_path, extension):
+    """Numbers are not written anew, leading zeros are no integers, and what is quoted is quoted again."""
+    given = pa.table({"zip": ["007", "1e5", ""], "x": ["0.10", "1", "-0"], "say": ['a "b", c\td', "é\n", "NA"]})
+    path, again = tmp_path / f"a.{extension}", tmp_path / f"b.{extension}"
+    with tables.writing(place_of(str(path)), given.schema, None) as write:
+        write(given.to_batches()[0])
+    copy(path, again)
+    assert rows(path).equals(given)
+    assert rows(again).equals(given)
+
+
+def test_text_is_quoted_only_where_it_must_be(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\nx,1\n")
+    copy(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == "a,b\nx,1\n"
+
+
+def test_text_gets_types_where_the_target_has_them(tmp_path):
+    (tmp_path / "a.csv").write_text("city,n,x,day\n007,1,0.5,2020-01-02\n8,2,,2020-01-03\n")
+    copy(tmp_path / "a.csv", tmp_path / "b.parquet", ["city"])
+    found = parquet.read_table(tmp_path / "b.parquet")
+    assert [str(kind) for kind in found.schema.types] == ["string", "int64", "double", "date32[day]"]
+    assert found["city"].to_pylist() == ["007", "8"]
+    assert found["x"].to_pylist() == [0.5, None]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_understood(tmp_path):
+    (tmp_path / "a.csv").write_bytes('\ufeffscore,"la\nbel"\r\n0.5,1\r\n'.encode())
+    assert rows(tmp_path / "a.csv").to_pydict() == {"score": ["0.5"], "la\nbel": ["1"]}
+
+
+def test_parquet_keeps_types_metadata_row_groups_and_compression(tmp_path):
+    schema = pa.schema(
+        [pa.field("id", pa.int32(), nullable=False, metadata={"a": "b"}),
+         ("word", pa.dictionary(pa.int8(), pa.string())), ("list", pa.list_(pa.float32())),
+         ("at", pa.timestamp("ms", "UTC"))],
+        metadata={"made by": "hand"},
+    )  # fmt: skip
+    given = pa.table(
+        [[1, 2, 3], pa.array(["x", "y", "x"]).dictionary_encode().cast(schema.field(1).type), [[1.5], [], None],
+         [0, 1, None]], schema=schema,
+    )  # fmt: skip
+    parquet.write_table(given, tmp_path / "a.parquet", row_group_size=2, compression={"id": "zstd", "word": "none"})
+    copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    one, other = (parquet.ParquetFile(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    assert other.read().equals(given)
+    assert other.schema_arrow.equals(one.schema_arrow, check_metadata=True)
+    assert other.schema_arrow.metadata[b"made by"] == b"hand"
+    assert [other.metadata.row_group(group).num_rows for group in range(2)] == [2, 1]
+    for column in range(4):
+        codecs = {file.metadata.row_group(0).column(column).compression for file in (one, other)}
+        assert len(codecs) == 1
+    assert one.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_an_empty_parquet_file_has_columns_and_no_rows(tmp_path):
+    parquet.write_table(pa.table({"a": pa.array([], pa.float32())}), tmp_path / "a.parquet")
+    copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    assert parquet.read_table(tmp_path / "b.parquet").schema == pa.schema([("a", pa.float32())])
+
+
+def test_small_batches_of_text_become_large_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", 64)
+    monkeypatch.setattr(tables, "ROWS", 50)
+    (tmp_path / "a.csv").write_text("n\n" + "\n".join(map(str, range(1000, 1120))))
+    copy(tmp_path / "a.csv", tmp_path / "b.parquet")
+    found = parquet.ParquetFile(tmp_path / "b.parquet").metadata
+    assert found.num_rows == 120
+    assert found.num_row_groups < 6
+
+
+def test_arrow_streams_are_read_and_written(tmp_path, monkeypatch):
+    given = pa.table({"a": [1, 2], "b": ["x", None]}, metadata={"k": "v"})
+    with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
+        writer.write_table(given)
+    copy(tmp_path / "a.arrows", tmp_path / "b.arrows")
+    assert ipc.open_stream(str(tmp_path / "b.arrows")).read_all().equals(given, check_metadata=True)
+    assert rows(tmp_path / "a.arrows", ["b"]).schema.names == ["b"]
+
+
+def test_pipes_carry_every_format(tmp_path, monkeypatch):
+    given = pa.table({"a": [1.5, 2.5]})
+    for form in tables.FORMATS:
+        out = io.TextIOWrapper(io.BytesIO())
+        monkeypatch.setattr(sys, "stdout", out)
+        place = place_of("-", form)
+        with tables.writing(place, given.schema, tables.Source(place, given.schema, None, None)) as write:
+            write(given.to_batches()[0])
+        content = out.buffer.getvalue()
+        assert not out.closed
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        with tables.reading(place, []) as source:
+            assert pa.Table.from_batches(source.batches(None)).equals(given)
+            assert source.place.name == "standard input"
+
+
+def test_columns_are_found_by_name_and_what_is_there_is_told():
+    names = ["a", "b", "a", *map(str, range(60))]
+    assert _validation_tables.position("f", names, "b") == 1
+    with pytest.raises(ValueError, match=r"f: column 'a' stands there 2 times\."):
+        _validation_tables.position("f", names, "a")
+    with pytest.raises(ValueError, match=r"f: no column 'c'; there are 'a', 'b', .* and 13 more\."):
+        _validation_tables.position("f", names, "c")
+    with pytest.raises(ValueError, match=r"there are none\."):
+        _validation_tables.position("f", [], "c")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (pa.array([1.5, 2.5], pa.float32()), np.array([1.5, 2.5], dtype=np.float32)),
+        (pa.array([1, 0], pa.int8()), np.array([1, 0], dtype=np.int8)),
+        (pa.array([True, False]), np.array([True, False])),
+        (pa.array([decimal.Decimal("1.5")]), np.array([1.5])),
+        (pa.array(["1.5", " 2 ", "-inf"]), np.array([1.5, 2.0, -np.inf])),
+        (pa.array(["True", "false"]), np.array([True, False])),
+        (pa.array(["1", "2", "1"]).dictionary_encode(), np.array([1.0, 2.0, 1.0])),
+        (pa.array([], pa.null()), np.array([])),
+        (pa.array([], pa.string()), np.array([])),
+    ],
+)
+def test_numbers_keep_their_type_and_text_is_read_as_numbers(given, expected):
+    found = _validation_tables.numbers(given, "x")
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pa.array([1.0, None]), r"column 'x' must not have missing entries; got None at index 101\."),
+        (pa.array([None, None]), r"column 'x' must not have missing entries; got None at index 100\."),
+        (pa.array(["1", "2", " ", "a"]), r"column 'x' must not have missing entries; got ' ' at index 102\."),
+        (pa.array(["1", "2", "3", "4,5", "b"]), r"column 'x' must hold numbers; got '4,5' at index 103\."),
+        (pa.array(["True", "2", "maybe"]), r"column 'x' must hold numbers; got 'True' at index 100\."),
+        (pa.array([[1.0]]), r"column 'x' must hold numbers; got list<.*>, .1.0. at index 100\."),
+        (pa.array([], pa.date32()), r"column 'x' must hold numbers; got date32\[day\]\."),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_told_by_column_value_and_row(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        _validation_tables.numbers(given, "x", 100)
+
+
+def test_groups_become_keys_of_the_kind_that_is_wanted():
+    integers, words, flags = pa.array([7, -1]), pa.array(["07", "8"]), pa.array([True, False])
+    keys = _validation_tables.group_keys
+    assert keys(pa.array(["7", "-1"])).equals(integers)  # as an integer is written
+    assert keys(words).equals(words)
+    assert keys(pa.array(["a"])).equals(pa.array(["a"]))
+    assert keys(integers).equals(integers)
+    assert keys(words, int).equals(pa.array([7, 8]))
+    assert keys(integers, str).equals(pa.array(["7", "-1"]))
+    assert keys(words, str).equals(words)
+    assert keys(pa.array(["true", "false"]), bool).equals(flags)
+    with pytest.raises(ValueError, match="'a'"):
+        keys(pa.array(["a"]), int)
+
+
+def test_a_value_of_another_type_than_the_first_rows_is_told_by_column_and_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", 32)
+    path = tmp_path / "a.csv"
+    path.write_text("n,m\n" + "1,2\n" * 40 + "1,x\n")
+    with pytest.raises(
+        ValueError, match=r"a\.csv: column 'm' must hold int64 as its first rows do; got 'x' at index 40\."
+    ):
+        rows(path, text_columns=[])
+
+
+def test_what_is_read_ahead_is_not_waited_for():
+    made = []
+
+    def endless():
+        for number in range(10):
+            made.append(number)
+            yield number
+
+    items = tables.ahead(endless())
+    assert next(items) == 0
+    items.close()
+    assert len(made) <= 3
+    with pytest.raises(ZeroDivisionError):
+        list(tables.ahead(1 // number for number in (1, 0)))
+
+
+def test_what_is_no_plain_file_is_written_to_and_not_replaced(tmp_path):
+    files.write_text("/dev/null", "x")
+    with open("/dev/null", "rb") as file:
+        assert file.read() == b""
+    with pytest.raises(OSError, match="No space"):
+        files.write_text("/dev/full", "x")
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), files.replacing(path) as file:
+        file.write(b"new %d" % (1 // len(b"")))
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+    assert path.read_text() == "old"
