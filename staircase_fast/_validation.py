@@ -124,7 +124,7 @@ def judge_weights(name: str, w: Column, extent: Extent) -> NDArray[np.bool_] | N
     """Refuse bad weights; return which rows are present (None: all of them)."""
     _judge_each_weight(name, w, extent)
     if extent.highest == 0:
-        raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are 0.")
+        raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are zero.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
     return w > 0 if extent.lowest == 0 else None
@@ -467,6 +467,11 @@ def choice(name: str, given: object, allowed: tuple[str, ...]) -> str:
     if isinstance(given, str) and given in allowed:
         return given
     raise ValueError(f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {given!r}.")
+
+
+def interpolation(given: object) -> str:
+    """How values lie between the ends of steps."""
+    return choice("interpolation", given, ("step", "linear", "centered"))
 
 
 def queries(values: ColumnLike) -> tuple[Column, tuple[int, ...]]:

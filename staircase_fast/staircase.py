@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _validation, cells, files, serialization, settings, threads
+from staircase_fast import _lookup, _validation, cells, centered, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds, ScalarLike
 
@@ -56,9 +56,10 @@ class Staircase:
     <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
     """
 
-    __slots__ = (*_FIELDS, "_index")
+    __slots__ = (*_FIELDS, "_centered", "_index")
 
     _index: _Index | None
+    _centered: Staircase  # not there before it is first asked for
 
     left: NDArray[np.float64]
     """First observed score on each step."""
@@ -176,9 +177,12 @@ class Staircase:
         ----------
         scores : array_like of any shape
             What to look up.  A table of pandas, polars or Arrow counts as an array of two dimensions.
-        interpolation : {"step", "linear"}, default "step"
+        interpolation : {"step", "linear", "centered"}, default "step"
             "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
-            values lie on the straight line from the end of one to the start of the next.
+            values lie on the straight line from the end of one to the start of the next.  "centered": values lie on
+            straight lines through the middles of the steps, the left end of the first and the right end of the last.
+            So they are strictly monotone over the whole fitted range, but for rounding: scores that differ keep their
+            ranking.  (A single step is constant, as is what lies between an infinite score and the next of its step.)
         out_of_bounds : {"clip", "nan", "raise"}, default "clip"
             For scores below the first or above the last that was fitted: the value of the nearest step, NaN, or an
             error.
@@ -200,8 +204,18 @@ class Staircase:
         array([10., 10., 10., 20., 20.])
         >>> stairs.predict([0, 1, 1.5, 2, 3], interpolation="linear", out_of_bounds="nan")
         array([nan, 10., 15., 20., nan])
+
+        No new ties:
+
+        >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1]).predict([1, 2, 3, 4], interpolation="centered").round(3)
+        array([0.   , 0.333, 0.667, 1.   ])
         """
-        linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
+        how = _validation.interpolation(interpolation)
+        if how == "centered":
+            return self._through_middles().predict(
+                scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
+            )
+        linear = how == "linear"
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = _validation.queries(scores)
         n_threads = settings.num_threads(n_threads, len(queries))
@@ -241,6 +255,17 @@ class Staircase:
             index = (*index[:2], lines)
         _put(self, "_index", index)
         return index
+
+    def _through_middles(self) -> Staircase:
+        """The staircase whose lines are those of "centered"; kept, as it has an index of its own."""
+        found = getattr(self, "_centered", None)
+        if found is None:
+            ends = centered.centered_ends(self.left, self.right, np.array([0, self.n_steps]))
+            found = self._of_steps(
+                _validation.Steps(*ends, self.values, self.weights, self.counts), self.loss, self.increasing
+            )
+            _put(self, "_centered", found)
+        return found
 
     def plot(self, ax: Axes | None = None, *, color: str | None = None, label: str | None = None) -> Axes:
         """Draw the steps; needs matplotlib, the extra [plot].

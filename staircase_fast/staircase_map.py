@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
 from staircase_fast._validation import Steps
 from staircase_fast._validation_groups import GroupColumn, Key
+from staircase_fast.centered import centered_ends
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
 from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds
@@ -213,7 +214,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         >>> found.predict([1, 1], ["a", "z"], default=sf.fit([1, 2], [5, 6]))
         array([0., 5.])
         """
-        linear = _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear"
+        how = _validation.interpolation(interpolation)
         outside = _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         _validation_groups.default_staircase(default, Staircase)
         queries = _validation_groups.query_column(scores)
@@ -228,8 +229,11 @@ class StaircaseMap(Mapping[Key, Staircase]):
             low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
             _validation_groups.within_groups(queries, low, high, column, places)
 
+        centered = how == "centered"
+        ends = centered_ends(self.left, self.right, self.offsets) if centered else (self.left, self.right)
+        steps, linear = (self.offsets, *ends, self.step_values), how != "step"
+
         def look_up(part: slice) -> tuple[int, int]:
-            steps = self.offsets, self.left, self.right, self.step_values
             return _lookup.evaluate_groups(
                 queries[part], column.numbers[part], column.low, places, *steps, linear, outside == "nan", result[part]
             )

@@ -61,7 +61,7 @@ Bounds = tuple[float | None, float | None] | None
 Direction = bool | Literal["auto"]
 """Whether values rise with the score; "auto" lets the rows say."""
 
-Interpolation = Literal["step", "linear"]
+Interpolation = Literal["step", "linear", "centered"]
 """How a staircase goes on between the scores that were fitted."""
 
 OutOfBounds = Literal["clip", "nan", "raise"]

@@ -516,3 +516,20 @@ def simulated_means(forecasts: Sequence[float], weights: Sequence[Number] | None
         steps = exact_steps(forecasts, labels, weights)
         sums = [total + chance * step_value(steps, x) for total, x in zip(sums, forecasts, strict=True)]
     return sums
+
+
+def steps_with_prior(steps: Sequence[Step], pseudo_count: Fraction) -> list[tuple[float, float, Fraction]]:
+    """Left, right and posterior mean of increasing steps, pooled in rounds until they strictly increase; exactly.
+
+    A round pools each longest run that does not increase.
+    """
+    parts = [[step] for step in steps]
+
+    def mean(part: Sequence[Step]) -> Fraction:
+        weight = sum(Fraction(step.weight) for step in part)
+        successes = sum(Fraction(step.value) * Fraction(step.weight) for step in part)
+        return (successes + pseudo_count) / (weight + 2 * pseudo_count)
+
+    while len(runs := violating_runs([mean(part) for part in parts])) < len(parts):
+        parts = [[step for place in run for step in parts[place]] for run in runs]
+    return [(part[0].left, part[-1].right, mean(part)) for part in parts]

@@ -67,7 +67,7 @@ def test_linear_queries_are_monotone_and_stay_between_the_steps_around_them(rows
     assert_same_bits(stairs.predict(stairs.right, interpolation="linear"), stairs.values)
 
 
-@given(rows(), queries_anywhere, st.sampled_from(["step", "linear"]))
+@given(rows(), queries_anywhere, st.sampled_from(["step", "linear", "centered"]))
 def test_only_queries_outside_the_fitted_scores_are_out_of_bounds(rows, queries, interpolation):
     stairs = fitted(rows)
     queries = np.concatenate([around(stairs), queries])
@@ -81,7 +81,7 @@ def test_only_queries_outside_the_fitted_scores_are_out_of_bounds(rows, queries,
     assert_same_bits(inside, clipped[~outside])
 
 
-@given(rows(), queries_anywhere, st.sampled_from(["step", "linear"]), st.booleans())
+@given(rows(), queries_anywhere, st.sampled_from(["step", "linear", "centered"]), st.booleans())
 def test_many_queries_at_once_get_what_each_gets_alone(rows, queries, interpolation, increasing):
     stairs = fitted(rows, increasing)
     queries = np.concatenate([around(stairs), queries])
@@ -165,7 +165,7 @@ def test_infinite_queries_are_in_bounds_only_if_infinite_scores_were_fitted(out_
     assert finite([-inf, inf]).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
 @pytest.mark.parametrize("query", [-0.5, 4.5, -inf, inf])
 def test_a_query_out_of_bounds_raises_if_asked_to_and_names_itself(stairs, interpolation, query):
     with pytest.raises(ValueError, match=rf"`scores`.*{query}.*index 2"):
@@ -227,7 +227,7 @@ def test_out_may_be_strided_and_only_its_own_entries_are_written(stairs):
     assert np.count_nonzero(buffer == -7) == 20
 
 
-@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
 def test_out_may_overlap_the_queries(stairs, interpolation):
     queries = np.linspace(-1, 5, 50)
     expected = stairs.predict(queries, interpolation=interpolation)

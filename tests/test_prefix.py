@@ -92,7 +92,7 @@ def test_entries_of_weight_0_are_absent():
         (([1.0, np.nan],), "`y` must be finite; got nan at index 1"),
         (([1.0, 2.0], [1.0]), "`y` and `weights` must have one entry per row; got 2 and 1 entries"),
         (([1.0, 2.0], [1.0, -1.5]), "`weights` must be >= 0; got -1.5 at index 1"),
-        (([1.0, 2.0], [0, 0]), "`weights` must have an entry > 0; all 2 are 0"),
+        (([1.0, 2.0], [0, 0]), "`weights` must have an entry > 0; all 2 are zero"),
     ],
 )
 def test_bad_input_is_refused(call, arguments, message):

@@ -118,7 +118,7 @@ def test_its_text_says_what_is_in_it():
     assert "; 1 step, 2 rows" in repr(sf.fit_groups([1, 2], [1, 1], ["a", "a"]))
 
 
-@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])

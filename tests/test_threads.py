@@ -70,7 +70,7 @@ def test_regressions_are_the_same_for_any_number_of_threads(targets, weights, n_
 
 @pytest.mark.usefixtures("many_parts")
 @pytest.mark.parametrize("n_threads", [2, 5])
-@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
 def test_predictions_are_the_same_for_any_number_of_threads(interpolation, n_threads):
     stairs = sf.fit(X, NOISE)
     alone = stairs.predict(X, interpolation=interpolation, n_threads=1)

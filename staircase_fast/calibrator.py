@@ -1,0 +1,222 @@
+"""A classifier, or raw scores, calibrated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from staircase_fast import _validation, _validation_sklearn
+from staircase_fast.calibration import Options, probabilities
+from staircase_fast.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
+from staircase_fast.prior import PSEUDO_COUNTS
+
+
+class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Calibrated probabilities: of a classifier, or of raw scores with no classifier around.
+
+    Of two classes, the score of the second is mapped to its probability by the staircase of least log loss (which is
+    also that of least squared error).  Of more, each class has a staircase against all others; their values are divided
+    by their sum, and where all of them are 0, each class gets the same probability.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Its `decision_function`, or else its `predict_proba`, is calibrated.  None: X is the scores.  A
+        `sklearn.frozen.FrozenEstimator` is not fitted again: all rows are used to calibrate it.
+    cv : int, splitter or iterable, optional
+        How rows are split, as scikit-learn understands it; the default is 5 stratified folds.  Each row is scored by a
+        classifier that has not seen it.  Not used without an estimator, nor with a frozen one (unless `ensemble=True`).
+    ensemble : bool or "auto", default "auto"
+        True: each split gives a classifier with staircases of its own, and probabilities are the mean over all of them.
+        False: one classifier is fitted to all rows, and its staircases to the scores of all splits.  "auto": True,
+        unless the estimator is frozen.
+    prior : {"none", "laplace", "jeffreys"}, default "none"
+        With "none", a step of rows of one class has probability 0 or 1, and the log loss of a row that disagrees is
+        infinite.  "laplace" adds to each step a row of each class, "jeffreys" half a row (in units of weight).  Where
+        values are not strictly monotone any more, the steps are pooled, with one prior for all of them, until they are.
+    interpolation : {"linear", "step", "centered"}, default "linear"
+        How probabilities lie between the fitted scores; see `Staircase.predict`.  "step" jumps: a score that an
+        estimator rounds differently the next time may get another probability.  "centered" keeps the ranking: scores
+        that differ get probabilities that differ, inside the fitted range.
+    increasing : bool or "auto", default True
+        Whether higher scores mean that a class is more probable.
+    n_jobs : int, optional
+        How many splits are fitted at once, as scikit-learn understands it.
+    n_threads : int, optional
+        How many threads the staircases may use; see `staircase_fast.set_num_threads`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        In ascending order.
+    calibrated_classifiers_ : list of CalibratedPair
+        `estimator` and `staircases` of each split, or one pair.
+    n_features_in_, feature_names_in_
+        Those of the estimator, if it has them.
+
+    Notes
+    -----
+    Scores are never sorted as a whole, so that a fit for each split costs no more than one for all.
+
+    Thread-safety: a fitted calibrator may be used by any number of threads at once, if its estimator may.
+
+    Examples
+    --------
+    Raw scores:
+
+    >>> from staircase_fast.sklearn import StaircaseCalibrator
+    >>> scores, happened = [-1.2, 0.3, 0.1, 2.0, 2.5], ["no", "no", "yes", "yes", "yes"]
+    >>> model = StaircaseCalibrator(prior="laplace").fit(scores, happened)
+    >>> model.classes_.tolist(), model.predict_proba([-2.0, 0.2, 3.0]).round(2).tolist()
+    (['no', 'yes'], [[0.67, 0.33], [0.5, 0.5], [0.25, 0.75]])
+
+    A classifier, cross-fitted:
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = make_classification(200, random_state=0)
+    >>> model = StaircaseCalibrator(GaussianNB(), cv=3).fit(X, y)
+    >>> len(model.calibrated_classifiers_), model.predict_proba(X[:2]).shape
+    (3, (2, 2))
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = None,
+        ensemble: bool | str = "auto",
+        prior: str = "none",
+        interpolation: str = "linear",
+        increasing: bool | str = True,
+        n_jobs: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.prior = prior
+        self.interpolation = interpolation
+        self.increasing = increasing
+        self.n_jobs = n_jobs
+        self.n_threads = n_threads
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+    ) -> StaircaseCalibrator:
+        """Fit the classifier, if it is not frozen, and the staircases of its scores.
+
+        Parameters
+        ----------
+        X : array_like
+            What the estimator takes.  Without one, scores: of two classes of shape (n_samples,) or (n_samples, 1), or
+            with a column for each class, of which the second is used; of more classes (n_samples, n_classes).
+        y : array_like of shape (n_samples,)
+            The class of each row; there must be two at least.
+        sample_weight : array_like of shape (n_samples,), optional
+            Weights >= 0, of the calibration and, if it takes them, of the estimator.
+        **fit_params : dict
+            For `estimator.fit`.
+
+        Returns
+        -------
+        self
+        """
+        options = self._options()
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        ensemble = _validation_sklearn.ensemble(self.ensemble, auto=not frozen)
+        classes, codes = _validation_sklearn.labels(y)
+        check_consistent_length(X, codes, sample_weight)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if self.estimator is None:
+            _validation_sklearn.nothing_to_pass(fit_params)
+            scores = _validation_sklearn.score_table(self, X, len(classes))
+            rows = Labelled(None, None, codes, classes, weights)
+            pairs = [CalibratedPair(None, rows.staircases(scores, slice(None), options))]
+            _validation_sklearn.feature_names(self, X, reset=True)
+        else:
+            X, y = indexable(X, y)
+            for_fit, for_split = self._routed(sample_weight, fit_params)
+            pairs = fit_one_by_one(
+                self.estimator, Labelled(X, y, codes, classes, weights), options,
+                cv=self.cv, ensemble=ensemble, n_jobs=self.n_jobs, fit_params=for_fit, split_params=for_split,
+            )  # fmt: skip
+        self.classes_, self.calibrated_classifiers_ = classes, pairs
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(pairs[0].estimator, name):
+                setattr(self, name, getattr(pairs[0].estimator, name))
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class.
+
+        Parameters
+        ----------
+        X : array_like
+            What was fitted: rows of the estimator, or scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        options, total = self._options(), np.zeros(1)
+        for estimator, staircases in self.calibrated_classifiers_:
+            if estimator is None:
+                scores = _validation_sklearn.score_table(self, X, len(self.classes_))
+                _validation_sklearn.feature_names(self, X, reset=False)
+            else:
+                scores = scores_of(estimator, X, self.classes_)
+            total = total + probabilities(staircases, scores, options)
+        return total / len(self.calibrated_classifiers_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class; of equally probable ones, the first."""
+        chosen = np.argmax(self.predict_proba(X), axis=1)
+        found: NDArray[Any] = self.classes_[chosen]
+        return found
+
+    def _options(self) -> Options:
+        prior = _validation.choice("prior", self.prior, tuple(PSEUDO_COUNTS))
+        interpolation = _validation.interpolation(self.interpolation)
+        return Options(self.increasing, PSEUDO_COUNTS[prior], interpolation, self.n_threads)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the estimator's `fit` and the splitter's `split` are to be passed."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
+            return routed.estimator.fit, routed.splitter.split
+        passed = dict(fit_params)
+        if sample_weight is not None:
+            if has_fit_parameter(self.estimator, "sample_weight"):
+                passed["sample_weight"] = sample_weight
+            else:
+                _validation_sklearn.weights_unused(self.estimator)
+        return passed, {}
+
+    def get_metadata_routing(self) -> Any:
+        """Who is passed what, as scikit-learn's meta-estimators tell it."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if self.estimator is None:
+            return router
+        fits = MethodMapping().add(caller="fit", callee="fit")
+        splits = MethodMapping().add(caller="fit", callee="split")
+        return router.add(estimator=self.estimator, method_mapping=fits).add(splitter=self.cv, method_mapping=splits)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is None:
+            tags.input_tags.one_d_array = True
+            tags.input_tags.two_d_array = False
+        else:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags

@@ -1,0 +1,262 @@
+"""A drop-in for scikit-learn's isotonic regression."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from staircase_fast import _validation, _validation_sklearn
+from staircase_fast._validation_sklearn import in_their_words
+from staircase_fast.accumulator import Accumulator
+from staircase_fast.fit import fit
+from staircase_fast.losses import Loss, loss_of
+from staircase_fast.staircase import Staircase
+
+
+class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Isotonic regression: `sklearn.isotonic.IsotonicRegression`, exact, fast, and under any loss.
+
+    Parameters
+    ----------
+    y_min, y_max : float, optional
+        Values are held within these.
+    increasing : bool or "auto", default True
+        Whether values rise or fall with X.  "auto" takes the direction of less loss.
+    out_of_bounds : {"nan", "clip", "raise"}, default "nan"
+        For X below the least or above the greatest that was fitted: NaN, the nearest value, or an error.
+    loss : str or Loss, default "squared"
+        A loss of `staircase_fast.losses`, or its name.
+    interpolation : {"linear", "step", "centered"}, default "linear"
+        How values lie between those that were fitted; see `Staircase.predict`.
+    n_threads : int, optional
+        How many threads may be used; see `staircase_fast.set_num_threads`.  The result is the same.
+
+    Attributes
+    ----------
+    staircase_ : Staircase
+        The fitted staircase.
+    X_min_, X_max_ : float
+        The range of X.
+    X_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
+        Both ends of each step, and their values: the points that lines go through.
+    increasing_ : bool
+        Whether values rise.
+    f_ : callable
+        Values of an array of X, of any shape.
+    feature_names_in_ : ndarray of shape (1,)
+        The name of the column, if X had one.
+
+    Notes
+    -----
+    It differs from scikit-learn's in these points, on purpose.  Only equal X are one observation; theirs are if they
+    differ by less than 1e-15, or 1e-6 in float32.  Sums are exact, in float32 too; values are rounded once.  "auto"
+    compares the loss of both directions; theirs asks Spearman's correlation, which knows no weights.  Weights below 0
+    are an error; theirs drops such rows.
+
+    `partial_fit` takes in rows batch by batch; the result is that of one `fit` of all of them, bit for bit.
+
+    Thread-safety: a fitted regressor may be used by any number of threads at once, and fitted by one.
+
+    Examples
+    --------
+    >>> from staircase_fast.sklearn import StaircaseRegressor
+    >>> model = StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4])
+    >>> model.predict([1, 1.5, 3, 5])
+    array([1.  , 1.75, 2.5 ,  nan])
+    >>> model.X_thresholds_, model.y_thresholds_
+    (array([1., 2., 3., 4.]), array([1. , 2.5, 2.5, 4. ]))
+
+    Medians, in batches:
+
+    >>> model = StaircaseRegressor(loss="quantile", out_of_bounds="clip")
+    >>> model.partial_fit([1, 2, 3], [1, 9, 2]).partial_fit([2, 4], [3, 5]).predict([0, 2, 4])
+    array([1., 3., 5.])
+    """
+
+    # what predict and transform take is called T, as in scikit-learn, and is no metadata
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"T": UNUSED}
+    __metadata_request__transform: ClassVar[dict[str, Any]] = {"T": UNUSED}
+
+    # there once it is fitted; the staircase of rows that were taken in batch by batch is made when it is asked for
+    _seen: Accumulator | None
+    _stairs: Staircase | None
+    _dtype: np.dtype[Any]
+
+    def __init__(
+        self,
+        *,
+        y_min: float | None = None,
+        y_max: float | None = None,
+        increasing: bool | str = True,
+        out_of_bounds: str = "nan",
+        loss: str | Loss = "squared",
+        interpolation: str = "linear",
+        n_threads: int | None = None,
+    ) -> None:
+        self.y_min = y_min
+        self.y_max = y_max
+        self.increasing = increasing
+        self.out_of_bounds = out_of_bounds
+        self.loss = loss
+        self.interpolation = interpolation
+        self.n_threads = n_threads
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StaircaseRegressor:
+        """Fit the staircase of these rows; what was fitted before is forgotten.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples,) or (n_samples, 1)
+            Finite numbers.
+        y : array_like of shape (n_samples,)
+        sample_weight : array_like of shape (n_samples,), optional
+            Weights >= 0; a row of weight 0 is absent.
+
+        Returns
+        -------
+        self
+        """
+        self._judge_parameters()
+        scores = _validation_sklearn.one_feature(self, X)
+        targets = _validation_sklearn.targets(scores, y, sample_weight)
+        with in_their_words(scores="X", targets="y"):
+            stairs = fit(
+                scores, targets, sample_weight=sample_weight, loss=self.loss, increasing=self.increasing,
+                bounds=self._bounds(), n_threads=self.n_threads,
+            )  # fmt: skip
+        _validation_sklearn.feature_names(self, X, reset=True)
+        self._seen, self._stairs, self._dtype = None, stairs, scores.dtype
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StaircaseRegressor:
+        """Take in more rows; arguments are those of `fit`.
+
+        The staircase of all rows so far is made when it is first asked for.  What is kept of rows, and how much memory
+        that takes, says `staircase_fast.Accumulator`.  `fit` keeps none: it cannot be followed by `partial_fit`.
+        `increasing` must be True or False.
+
+        Returns
+        -------
+        self
+        """
+        self._judge_parameters()
+        wanted = loss_of(self.loss), _validation_sklearn.one_direction(self.increasing)
+        scores = _validation_sklearn.one_feature(self, X)
+        targets = _validation_sklearn.targets(scores, y, sample_weight)
+        first = not hasattr(self, "_seen")
+        seen, dtype = (Accumulator(*wanted), scores.dtype) if first else (self._seen, self._dtype)
+        if seen is None:
+            _validation_sklearn.rows_are_gone()
+        _validation_sklearn.same_fit(wanted, (seen.loss, seen.increasing))
+        if not first:
+            _validation_sklearn.feature_names(self, X, reset=False)
+        with in_their_words(scores="X", targets="y"):
+            seen.add(scores, targets, sample_weight)
+        if first:
+            _validation_sklearn.feature_names(self, X, reset=True)
+        self._seen, self._stairs, self._dtype = seen, None, np.result_type(dtype, scores.dtype)
+        return self
+
+    def predict(self, T: ArrayLike) -> NDArray[Any]:
+        """Values of new X.
+
+        Parameters
+        ----------
+        T : array_like of shape (n_samples,) or (n_samples, 1)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In float32 if that was the type of X.
+        """
+        return self._values(T)
+
+    def transform(self, T: ArrayLike) -> Any:
+        """The same as `predict`, in a container of `set_output`."""
+        return self._values(T)
+
+    def _values(self, T: ArrayLike) -> NDArray[Any]:
+        # in the type of X: the 0.1 of float64 is not that of float32, and would be out of bounds
+        queries = _validation_sklearn.one_feature(self, T, (vars(self).get("_dtype", np.float64),))
+        stairs = self.staircase_
+        _validation_sklearn.feature_names(self, T, reset=False)
+        if self.out_of_bounds == "raise":
+            _validation_sklearn.within(queries, float(stairs.left[0]), float(stairs.right[-1]))
+        found: NDArray[Any] = self.f_(queries)
+        return found.astype(queries.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """The name of what `transform` returns: "staircaseregressor0", whatever it was made of."""
+        check_is_fitted(self)
+        return np.array([f"{type(self).__name__.lower()}0"], dtype=object)
+
+    @property
+    def staircase_(self) -> Staircase:
+        """The fitted staircase."""
+        check_is_fitted(self)
+        stairs = self._stairs
+        if stairs is None:
+            stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
+        return stairs
+
+    @property
+    def f_(self) -> Any:
+        """The fitted function."""
+        return partial(
+            self.staircase_.predict, interpolation=self.interpolation, out_of_bounds=self.out_of_bounds,
+            n_threads=self.n_threads,
+        )  # fmt: skip
+
+    @property
+    def increasing_(self) -> bool:
+        """Whether values rise."""
+        return self.staircase_.increasing
+
+    @property
+    def X_min_(self) -> Any:  # noqa: N802
+        """The least X."""
+        return self.X_thresholds_[0]
+
+    @property
+    def X_max_(self) -> Any:  # noqa: N802
+        """The greatest X."""
+        return self.X_thresholds_[-1]
+
+    @property
+    def X_thresholds_(self) -> NDArray[Any]:  # noqa: N802
+        """Both ends of each step."""
+        return self._at_ends(np.column_stack((self.staircase_.left, self.staircase_.right)))
+
+    @property
+    def y_thresholds_(self) -> NDArray[Any]:
+        """The values at these."""
+        return self._at_ends(np.column_stack((self.staircase_.values, self.staircase_.values)))
+
+    def _at_ends(self, pairs: NDArray[np.float64]) -> NDArray[Any]:
+        """Pairs, one of each step that is a single point."""
+        kept = np.column_stack((np.ones(len(pairs), dtype=bool), self.staircase_.left < self.staircase_.right))
+        ends: NDArray[Any] = pairs[kept].astype(self._dtype)
+        return ends
+
+    def _judge_parameters(self) -> None:
+        _validation.interpolation(self.interpolation)
+        _validation.choice("out_of_bounds", self.out_of_bounds, ("nan", "clip", "raise"))
+        self._bounds()
+
+    def _bounds(self) -> tuple[float | None, float | None] | None:
+        return _validation_sklearn.value_bounds(self.y_min, self.y_max)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_seen")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
