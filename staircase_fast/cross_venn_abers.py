@@ -151,7 +151,8 @@ class CrossVennAbers:
             both = np.stack((1 - venn.p0, venn.p1), axis=-1)
             logs.append(np.log(np.maximum(both, _LEAST)))
         zero, one = (np.mean(found, axis=0) for found in self._look_up(scores, logs, n_threads))
-        return np.exp(one - np.logaddexp(zero, one))
+        with np.errstate(over="ignore"):  # odds beyond all numbers
+            return 1 / (1 + np.exp(zero - one))
 
     def _look_up(
         self, scores: ArrayLike, tables: list[NDArray[np.float64]], n_threads: int | None
