@@ -29,12 +29,14 @@ Kernels here assume clean input: n >= 1, scores ascending and no NaN, labels 0 o
 """
 
 from libc.math cimport INFINITY, nextafter
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast._blocks cimport narrow_mean, narrow_reaches
+from staircase_fast._blocks cimport narrow_mean
 from staircase_fast._cells cimport floating
-from staircase_fast._exact cimport MAX_W_WORDS, Scale, add_double, add_words, compare_words, multiply, unpacked
+from staircase_fast._exact cimport (
+    MAX_W_WORDS, Scale, add_double, add_words, compare_words, multiply, multiply_words, unpacked
+)
 from staircase_fast._rounded cimport leading, power_of_two, rounded
 
 cdef enum:
@@ -151,9 +153,10 @@ cdef inline Py_ssize_t follow_places(
         top += 1
         hull[top] = i
         settle(path, hull, top, after, i, k, &one)
-        score = nextafter(score, INFINITY) + 0.0
-        if row < n and score < scores[row] or row == n and score > scores[n - 1]:
-            n_steps = add_step(zero, one, score, n_steps, left, values)
+        if n_steps == 0 or one.value != values[2 * n_steps - 1]:
+            score = nextafter(score, INFINITY) + 0.0
+            if row < n and score < scores[row] or row == n and score > scores[n - 1]:     # else no double is in the gap
+                n_steps = add_step(zero, one, score, n_steps, left, values)
     return n_steps
 
 
@@ -212,10 +215,29 @@ cdef inline Py_ssize_t add_step(
 
 # Slopes of edges, exactly.
 
-cdef inline int64_t narrow_sum(const Path *path, Edge edge, int label) noexcept nogil:
+cdef inline uint64_t narrow_sum(const Path *path, Edge edge, int label) noexcept nogil:
     """The weight of one label on an edge."""
     cdef uint64_t sum_ = path.sums[2 * edge.end + label] - path.sums[2 * edge.start + label]
-    return <int64_t>(sum_ + (path.query[0] if edge.label == label else 0))
+    return sum_ + (path.query[0] if edge.label == label else 0)
+
+
+cdef inline double near_sum(const Path *path, Edge edge, int label) noexcept nogil:
+    """The same, of one or two words, off by less than 2**-51 of it."""
+    cdef const uint64_t *end = path.sums + (2 * edge.end + label) * path.n_words
+    cdef const uint64_t *start = path.sums + (2 * edge.start + label) * path.n_words
+    cdef uint64_t low = end[0] - start[0], high = 0
+    if path.n_words == 2:
+        high = end[1] - start[1] - (end[0] < start[0])
+    if edge.label == label:
+        low += path.query[0]
+        if path.n_words == 2:
+            high += path.query[1] + (low < path.query[0])
+    return real(high) * 18446744073709551616.0 + real(low)
+
+
+cdef inline double real(uint64_t word) noexcept nogil:
+    """Half words are doubles without a branch on their first bit, which no processor foresees."""
+    return <double><int64_t>(word >> 32) * 4294967296.0 + <double><uint32_t>word
 
 
 cdef inline void wide_sum(const Path *path, Edge edge, int label, uint64_t *out) noexcept nogil:
@@ -234,15 +256,24 @@ cdef inline void wide_sum(const Path *path, Edge edge, int label, uint64_t *out)
 
 cdef inline bint reaches(const Path *path, Edge a, Edge b) noexcept nogil:
     """Whether the slope of a is >= that of b."""
+    cdef uint64_t low, high, other_low, other_high
+    cdef double product, other
     if path.narrow:
-        return narrow_reaches(
-            narrow_sum(path, a, 1), narrow_sum(path, a, 0), narrow_sum(path, b, 1), narrow_sum(path, b, 0)
-        )
+        low = multiply_words(narrow_sum(path, a, 1), narrow_sum(path, b, 0), &high)
+        other_low = multiply_words(narrow_sum(path, b, 1), narrow_sum(path, a, 0), &other_high)
+        return high > other_high or (high == other_high and low >= other_low)
+    if path.n_words <= 2:
+        product = near_sum(path, a, 1) * near_sum(path, b, 0)
+        other = near_sum(path, b, 1) * near_sum(path, a, 0)
+        if product == 0 or other == 0:
+            return other == 0
+        if product > other * (1 + 1e-14) or product < other * (1 - 1e-14):
+            return product > other
     return wide_reaches(path, a, b)
 
 
 cdef bint wide_reaches(const Path *path, Edge a, Edge b) noexcept nogil:
-    """By doubles where these can tell, else by products of any size."""
+    """The same for any size: by doubles where these can tell, else by products."""
     cdef uint64_t a_one[MAX_W_WORDS]
     cdef uint64_t a_zero[MAX_W_WORDS]
     cdef uint64_t b_one[MAX_W_WORDS]
@@ -277,7 +308,9 @@ cdef inline double slope_of(const Path *path, Edge edge) noexcept nogil:
     cdef uint64_t one[MAX_W_WORDS]
     cdef uint64_t both[MAX_W_WORDS]
     if path.narrow:
-        return narrow_mean(narrow_sum(path, edge, 1), narrow_sum(path, edge, 0) + narrow_sum(path, edge, 1))
+        return narrow_mean(
+            <int64_t>narrow_sum(path, edge, 1), <int64_t>(narrow_sum(path, edge, 0) + narrow_sum(path, edge, 1))
+        )
     one[0] = both[0] = 0                     # to the compiler, there may be no words
     wide_sum(path, edge, 1, one)
     wide_sum(path, edge, 0, both)
