@@ -18,20 +18,25 @@ if TYPE_CHECKING:
     from staircase_fast.anytime import Anytime
     from staircase_fast.assessment import Reliability, reliability
     from staircase_fast.certificate import Certificate, certify
+    from staircase_fast.cross_venn_abers import CrossVennAbers
     from staircase_fast.groups import fit_columns, fit_groups
     from staircase_fast.online import Online
     from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
     from staircase_fast.staircase_map import StaircaseMap
+    from staircase_fast.venn_abers import ProbabilityPair, VennAbers
 else:
     # imported when first asked for: most programs fit and predict, and should not wait for the rest
     _LATER = {
         "Accumulator": "accumulator",
         "Anytime": "anytime",
         "Certificate": "certificate",
+        "CrossVennAbers": "cross_venn_abers",
         "Online": "online",
+        "ProbabilityPair": "venn_abers",
         "Reliability": "assessment",
         "StaircaseMap": "staircase_map",
         "UnimodalResult": "prefix",
+        "VennAbers": "venn_abers",
         "certify": "certificate",
         "fit_columns": "groups",
         "fit_groups": "groups",
@@ -57,12 +62,15 @@ __all__ = [
     "Accumulator",
     "Anytime",
     "Certificate",
+    "CrossVennAbers",
     "IsotonicResult",
     "Online",
+    "ProbabilityPair",
     "Reliability",
     "Staircase",
     "StaircaseMap",
     "UnimodalResult",
+    "VennAbers",
     "certify",
     "fit",
     "fit_columns",

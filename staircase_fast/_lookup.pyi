@@ -20,6 +20,15 @@ def evaluate(
     lines: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> int: ...
+def evaluate_pairs(
+    queries: NDArray[Any],
+    left: NDArray[np.float64],
+    values: NDArray[np.float64],
+    bucket_map: NDArray[np.float64],
+    index: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+) -> int: ...
 def evaluate_groups(
     queries: NDArray[Any],
     groups: NDArray[Any],

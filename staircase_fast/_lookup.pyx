@@ -118,6 +118,45 @@ def evaluate(
     return start if missing else -1
 
 
+def evaluate_pairs(
+    const floating[::1] queries not None,         # IN
+    const double[::1] left not None,              # IN
+    const double[:, ::1] values not None,         # IN  two for each step
+    const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
+    const double[:, ::1] index not None,          # IN  from index_steps
+    double[::1] first not None,                   # OUT one per query
+    double[::1] second not None,                  # OUT
+):
+    """Both values of the step of each query; return the index of the first NaN among these, or -1."""
+    cdef Index steps = no_index()
+    cdef int32_t buckets[BATCH]
+    cdef int64_t found[BATCH]
+    cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
+    cdef bint missing = False
+    if index.shape[0]:
+        steps = Index(<const Entry *>&index[0, 0], index.shape[0] > MANY_ENTRIES, map_of(bucket_map))
+    with nogil:
+        while start < n and not missing:
+            size = min(BATCH, n - start)
+            if steps.entries == NULL:
+                for i in range(size):
+                    found[i] = step_of(&left[0], left.shape[0], queries[start + i])
+            else:
+                find_entries(&steps, &queries[start], size, buckets)
+                for i in range(size):
+                    found[i] = step_by(steps.entries + buckets[i], &left[0], queries[start + i])
+                    if steps.many:
+                        prefetch(&values[found[i], 0])
+            for i in range(size):
+                first[start + i] = values[found[i], 0]
+                second[start + i] = values[found[i], 1]
+            missing = has_nan(&queries[start], size)
+            start += size
+        if missing:
+            start += first_nan(&queries[start - size], size) - size
+    return start if missing else -1
+
+
 def evaluate_groups(
     const floating[::1] queries not None,         # IN
     const integer[::1] groups not None,           # IN  one per query

@@ -19,6 +19,9 @@ _LARGEST = np.finfo(np.float64).max
 
 Map = NDArray[np.float64]  # a row per cell: parts per unit of score, shift, first part, last part
 Index = tuple[Map, NDArray[np.float64]]  # an entry per bucket (`_steps.pxd`)
+NO_INDEX: Index = np.empty((0, 4)), np.empty((0, 2))
+_FEW_QUERIES = 2000
+_MOST_STEPS = 2**29
 
 
 def sorted_sample(scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -75,6 +78,12 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     ends = _padded(np.where(known, first, 0.0), np.where(known, last, 1.0), np.maximum(inside, 1.0))
     cells = np.where(known[:, np.newaxis], _cells(*ends, base, parts), _cut_evenly(whole, base, parts))
     return np.concatenate([whole, cells])
+
+
+def index_for(left: NDArray[np.float64], n_queries: int) -> Index | None:
+    """An index of steps, if it pays for so many queries."""
+    n_steps = len(left)
+    return None if n_queries < max(_FEW_QUERIES, n_steps // 8) or n_steps >= _MOST_STEPS else make_index(left)
 
 
 def make_index(left: NDArray[np.float64]) -> Index:

@@ -17,7 +17,13 @@ _FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_ru
 
 
 def document_of(
-    text: str, what: str, kind: tuple[str, int], fields: tuple[str, ...], more: tuple[str, ...] = ()
+    text: str,
+    what: str,
+    kind: tuple[str, int],
+    fields: tuple[str, ...],
+    more: tuple[str, ...] = (),
+    *,
+    with_loss: bool = True,
 ) -> dict[str, Any]:
     """A JSON object of this format and version with these fields, and perhaps some more."""
 
@@ -36,7 +42,7 @@ def document_of(
         raise ValueError(f"{what} must be JSON text; {error}.") from None
     if not isinstance(document, dict):
         raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
-    fields = "format", "version", "loss", *fields
+    fields = "format", "version", *(("loss",) if with_loss else ()), *fields
     known_fields(document, what, fields, more)
     for name, wanted in zip(("format", "version"), kind, strict=True):
         expect(name, document[name], wanted)

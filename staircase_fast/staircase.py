@@ -16,9 +16,8 @@ from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds, Scalar
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW_QUERIES = 2000
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
-_NO_INDEX: _Index = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))
+_NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
 _put = object.__setattr__  # how a Staircase itself sets what others cannot
 _INTEGERS = np.dtype(np.int64)
 _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
@@ -246,9 +245,10 @@ class Staircase:
         """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
         index = self._index
         if index is None:
-            if n_queries < max(_FEW_QUERIES, self.n_steps // 8) or self.n_steps >= 2**29:
+            made = cells.index_for(self.left, n_queries)
+            if made is None:
                 return _NO_INDEX
-            index = (*cells.make_index(self.left), _NO_INDEX[2])
+            index = (*made, _NO_INDEX[2])
         if linear and not len(index[2]):
             lines = np.empty((self.n_steps, 4))
             _lookup.draw_lines(self.left, self.right, self.values, lines)

@@ -533,3 +533,30 @@ def steps_with_prior(steps: Sequence[Step], pseudo_count: Fraction) -> list[tupl
     while len(runs := violating_runs([mean(part) for part in parts])) < len(parts):
         parts = [[step for place in run for step in parts[place]] for run in runs]
     return [(part[0].left, part[-1].right, mean(part)) for part in parts]
+
+
+# Venn-Abers: the definition, one refit for each query and label.
+
+
+def venn_abers(
+    scores: Sequence[float],
+    labels: Sequence[Number],
+    weights: Sequence[Number] | None,
+    query: float,
+    query_weight: Number = 1,
+) -> tuple[Fraction, Fraction]:
+    """The values at the query of the exact fits of all rows and the query, with its label 0 and with 1."""
+    weights = [1] * len(scores) if weights is None else weights
+    p0, p1 = (
+        step_value(exact_steps([*scores, query], [*labels, label], [*weights, query_weight]), query) for label in (0, 1)
+    )
+    return p0, p1
+
+
+def merged_folds(pairs: Sequence[tuple[float, float]], rule: str) -> float:
+    """One probability for the pairs (p0, p1) of all folds, as the paper on Venn-Abers predictors writes it."""
+    if rule == "brier":
+        return sum(p1 + p0**2 / 2 - p1**2 / 2 for p0, p1 in pairs) / len(pairs)
+    one = math.prod(p1 for _, p1 in pairs) ** (1 / len(pairs))
+    zero = math.prod(1 - p0 for p0, _ in pairs) ** (1 / len(pairs))
+    return one / (zero + one)

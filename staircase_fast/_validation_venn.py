@@ -1,0 +1,141 @@
+"""What `VennAbers` and `CrossVennAbers` are given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast._validation import (
+    Column,
+    Rows,
+    _array,
+    _column,
+    _float_column,
+    _number,
+    _refuse,
+    _same_length,
+    judge_weights,
+    no_nan,
+    score_column,
+    weight_column,
+)
+from staircase_fast.exact import LABELS, UNIT_WEIGHTS, extent_of, order_of
+
+
+class NotFittedError(ValueError, AttributeError):
+    """Something was asked that only a fit can tell; of both kinds, so that `hasattr` says no."""
+
+
+class PairSteps(NamedTuple):
+    """Clean steps of a predictor, in arrays of our own."""
+
+    left: NDArray[np.float64]
+    values: NDArray[np.float64]  # a row (p0, p1) for each step
+
+
+def not_fitted(kind: str) -> NoReturn:
+    """Refuse to tell what is not known yet."""
+    raise NotFittedError(f"a {kind} must be fitted first; call `fit`.")
+
+
+def query_weight(given: object) -> float:
+    """The weight of a query: a finite number > 0."""
+    weight = _number("query_weight", given)
+    if weight <= 0:
+        raise ValueError(f"`query_weight` must be > 0; got {given!r}.")
+    return weight
+
+
+def labelled(scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+    """Rows whose targets are labels, as bytes, without rows of weight 0."""
+    x, y = _float_column("scores", scores), _column("labels", labels)
+    _same_length("scores", x, "labels", y)
+    if len(x) == 0:
+        raise ValueError("`scores` must have at least one row; got none.")
+    w = weight_column("sample_weight", sample_weight, "scores", x)
+    no_nan("scores", x, n_threads=1)
+    _refuse("labels", "be 0 or 1", y, (y != 0) & (y != 1))
+    extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
+    present = judge_weights("sample_weight", w, extent)
+    y = y.astype(np.uint8, copy=False)
+    if present is not None:
+        x, y, w = x[present], y[present], w[present]
+    return Rows(x, y, w, LABELS, extent, order_of(x, 1))
+
+
+def by_fold(rows: Rows, folds: NDArray[np.int64]) -> list[tuple[int, Rows]]:
+    """The rows of each fold, in ascending order of folds."""
+    order = np.argsort(folds, kind="stable")
+    numbers, starts = np.unique(folds[order], return_index=True)
+    found = []
+    for number, part in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+        w = rows.weights[part] if len(rows.weights) else rows.weights
+        own = rows._replace(scores=rows.scores[part], targets=rows.targets[part], weights=w)
+        found.append((number, own._replace(order=order_of(own.scores, 1))))
+    return found
+
+
+def fold_column(folds: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> NDArray[np.int64]:
+    """The fold of each row of weight > 0; each fold must have one."""
+    given = _column("folds", folds)
+    if given.dtype.kind == "f":
+        whole = np.floor(given) == given
+        _refuse("folds", "be integers", given, ~(whole & (np.abs(given) < 2.0**53)))
+    numbers = given.astype(np.int64)
+    _same_length("scores", _array("scores", scores), "folds", numbers)
+    if sample_weight is None:
+        return numbers
+    present = numbers[_column("sample_weight", sample_weight) > 0]
+    lost = ~np.isin(numbers, present)
+    _refuse("folds", "each have a row with `sample_weight` > 0", numbers, lost)
+    return present
+
+
+def fold_queries(scores: ArrayLike, n_folds: int) -> tuple[Column, tuple[int, ...]]:
+    """Scores to look up in all folds, or a column for each; and the shape of what is found in one fold."""
+    given = _array("scores", scores)
+    if given.ndim > 2 or (given.ndim == 2 and given.shape[1] != n_folds):
+        raise ValueError(
+            f"`scores` must be one for each query, or have a column for each of the {n_folds} folds; "
+            f"got shape {given.shape}."
+        )
+    flat = _float_column("scores", given.reshape(-1))
+    no_nan("scores", flat, n_threads=1)
+    return flat.reshape(given.shape if given.ndim == 2 else (-1, 1)), given.shape[:1]
+
+
+def matching_folds(folds: list[Any], weights: list[float]) -> float:
+    """The one weight of queries; each predictor must be of a fold of its own, in ascending order."""
+    if len(folds) != len(weights) or not folds:
+        raise ValueError(f"`folds` must have one entry per predictor; got {len(folds)} and {len(weights)}.")
+    for index, fold in enumerate(folds):
+        if type(fold) is not int or (index and fold <= folds[index - 1]):
+            raise ValueError(f"`folds` must be integers that increase; got {fold!r} at index {index}.")
+    if len(set(weights)) > 1:
+        raise ValueError(f"`query_weight` must be the same for all folds; got {sorted(set(weights))}.")
+    return weights[0]
+
+
+def row_count(given: Any) -> int:
+    """A number of rows."""
+    if type(given) is not int or given < 1:
+        raise ValueError(f"`n_samples` must be an integer >= 1; got {given!r}.")
+    return given
+
+
+def pair_steps(left: ArrayLike, p0: ArrayLike, p1: ArrayLike) -> PairSteps:
+    """Judge the steps of a predictor, as a file gives them."""
+    start = score_column("left", left).astype(np.float64)
+    if len(start) == 0:
+        raise ValueError("`left` must have at least one step; got none.")
+    _refuse("left", "start at -inf", start[:1], start[:1] != -np.inf)
+    _refuse("left", "strictly increase", start[1:], ~(start[1:] > start[:-1]), 1)
+    columns = {name: _column(name, one).astype(np.float64) for name, one in (("p0", p0), ("p1", p1))}
+    for name, column in columns.items():
+        _same_length("left", start, name, column)
+        _refuse(name, "be in [0, 1]", column, ~((column >= 0) & (column <= 1)))
+        _refuse(name, "not decrease", column[1:], column[1:] < column[:-1], 1)
+    _refuse("p0", "be <= `p1`", columns["p0"], columns["p0"] > columns["p1"])
+    return PairSteps(start, np.column_stack((columns["p0"], columns["p1"])))

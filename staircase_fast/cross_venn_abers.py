@@ -1,0 +1,221 @@
+"""Venn-Abers probabilities from cross-validation: one predictor for each fold, brought together."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _validation, _validation_venn, files, settings, venn_document
+from staircase_fast.venn_abers import RULES, ProbabilityPair, VennAbers, merged
+
+_LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
+
+
+class CrossVennAbers:
+    """Cross Venn-Abers predictor: every row is used to train and to calibrate.
+
+    Rows are cut into folds.  The model of each fold is trained on all other rows and scores its own; the rows of each
+    fold calibrate one `VennAbers`.  A query is scored by all models, looked up in each predictor, and the pairs of
+    probabilities are merged into one.
+
+    Parameters
+    ----------
+    query_weight : float, default 1.0
+        The weight with which the query is among the rows of each fold.
+
+    Notes
+    -----
+    Thread-safety: as for `VennAbers`.
+
+    References
+    ----------
+    V. Vovk, I. Petej and V. Fedorova, "Large-scale probabilistic predictors with and without guarantees of validity",
+    2015.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> scores, labels = [0.1, 0.4, 0.35, 0.8, 0.2, 0.7], [0, 0, 1, 1, 0, 1]
+    >>> cross = sf.CrossVennAbers().fit(scores, labels, folds=[0, 0, 0, 1, 1, 1])
+    >>> cross
+    <CrossVennAbers: 6 rows in 2 folds>
+
+    A column for each fold has the scores of its model:
+
+    >>> cross.merge([[0.3, 0.3], [0.9, 0.8]]).round(3)
+    array([0.449, 0.68 ])
+
+    The pairs before they are merged, one column for each fold:
+
+    >>> cross.predict([[0.3, 0.3], [0.9, 0.8]]).p1.round(3)
+    array([[0.667, 1.   ],
+           [1.   , 1.   ]])
+    """
+
+    __slots__ = ("_fitted", "_query_weight")
+
+    _fitted: tuple[tuple[int, ...], tuple[VennAbers, ...]] | None
+
+    def __init__(self, query_weight: float = 1.0) -> None:
+        self._query_weight = _validation_venn.query_weight(query_weight)
+        self._fitted = None
+
+    @property
+    def query_weight(self) -> float:
+        """The weight of a query among the rows of each fold."""
+        return self._query_weight
+
+    @property
+    def folds(self) -> tuple[int, ...]:
+        """The numbers of the folds, ascending: the order of columns."""
+        return self._known()[0]
+
+    @property
+    def predictors(self) -> tuple[VennAbers, ...]:
+        """The predictor of each fold."""
+        return self._known()[1]
+
+    @property
+    def n_samples(self) -> int:
+        """How many rows of weight > 0 were fitted."""
+        return sum(venn.n_samples for venn in self.predictors)
+
+    def fit(
+        self, scores: ArrayLike, labels: ArrayLike, folds: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> CrossVennAbers:
+        """Take in rows, each scored by the model that did not see it; what was fitted before is forgotten.
+
+        Parameters
+        ----------
+        scores, labels, sample_weight
+            As for `VennAbers.fit`.
+        folds : array_like of shape (n,)
+            Integers: which fold each row is in.
+
+        Returns
+        -------
+        CrossVennAbers
+            The predictor itself.
+        """
+        rows = _validation_venn.labelled(scores, labels, sample_weight)
+        numbers = _validation_venn.fold_column(folds, scores, sample_weight)
+        parts = _validation_venn.by_fold(rows, numbers)
+        predictors = tuple(VennAbers(self._query_weight)._take(own) for _, own in parts)
+        self._fitted = tuple(number for number, _ in parts), predictors
+        return self
+
+    def predict(self, scores: ArrayLike, *, n_threads: int | None = None) -> ProbabilityPair:
+        """The pairs of probabilities of all folds.
+
+        Parameters
+        ----------
+        scores : array_like of shape (n, n_folds), (n,) or ()
+            A column for each fold, in the order of `folds`, or one score of each query for all of them.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ProbabilityPair
+            A tuple (p0, p1) of arrays, their last axis of length n_folds.
+        """
+        p0, p1 = self._look_up(scores, [venn._known()[0].values for venn in self.predictors], n_threads)
+        return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
+
+    def merge(self, scores: ArrayLike, *, rule: str = "log", n_threads: int | None = None) -> Any:
+        """One probability for each query.
+
+        Parameters
+        ----------
+        scores : array_like of shape (n, n_folds), (n,) or ()
+            As for `predict`.
+        rule : {"log", "brier"}, default "log"
+            The loss.  "log": G1 / (G0 + G1), where G1 is the geometric mean of p1 over folds, G0 that of 1 - p0.
+            "brier": the mean over folds of p1 + p0**2 / 2 - p1**2 / 2.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single query
+        """
+        _validation.choice("rule", rule, RULES)
+        if rule == "brier":
+            p0, p1 = self.predict(scores, n_threads=n_threads)
+            return merged(p0, p1, rule).mean(axis=-1)
+        logs = []
+        for venn in self.predictors:  # of steps, of which there are few
+            both = np.stack((1 - venn.p0, venn.p1), axis=-1)
+            logs.append(np.log(np.maximum(both, _LEAST)))
+        zero, one = (np.mean(found, axis=0) for found in self._look_up(scores, logs, n_threads))
+        with np.errstate(over="ignore"):  # odds beyond all numbers
+            return 1 / (1 + np.exp(zero - one))
+
+    def _look_up(
+        self, scores: ArrayLike, tables: list[NDArray[np.float64]], n_threads: int | None
+    ) -> tuple[list[Any], list[Any]]:
+        """What the table of each fold holds for each query."""
+        predictors = self.predictors
+        queries, shape = _validation_venn.fold_queries(scores, len(predictors))
+        n_threads = settings.num_threads(n_threads, len(queries))
+        first, second = [], []
+        for fold, (venn, table) in enumerate(zip(predictors, tables, strict=True)):
+            own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])
+            a, b = venn._known()[0].look_up(own, table, n_threads)
+            first.append(a.reshape(shape))
+            second.append(b.reshape(shape))
+        return first, second
+
+    def to_json(self) -> str:
+        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        return venn_document.cross_to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> CrossVennAbers:
+        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed."""
+        return cls._of(*venn_document.cross_parts_from(text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        files.write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CrossVennAbers:
+        """Read a file that `save` wrote."""
+        return cls.from_json(files.read_text(path, venn_document.WHAT))
+
+    @classmethod
+    def _of(cls, folds: list[Any], parts: list[tuple[Any, ...]]) -> CrossVennAbers:
+        """A fitted predictor of these parts."""
+        predictors = tuple(VennAbers._of(*one) for one in parts)
+        weight = _validation_venn.matching_folds(folds, [venn.query_weight for venn in predictors])
+        made = cls(weight)
+        made._fitted = tuple(folds), predictors
+        return made
+
+    def _known(self) -> tuple[tuple[int, ...], tuple[VennAbers, ...]]:
+        if self._fitted is None:
+            _validation_venn.not_fitted("CrossVennAbers")
+        return self._fitted
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CrossVennAbers):
+            return NotImplemented
+        return (self._query_weight, self._fitted) == (other._query_weight, other._fitted)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._fitted is None:
+            return CrossVennAbers, (self._query_weight,)
+        return CrossVennAbers._of, (list(self.folds), [venn._parts() for venn in self.predictors])
+
+    def __repr__(self) -> str:
+        if self._fitted is None:
+            return "<CrossVennAbers: not fitted>"
+        folds = "1 fold" if len(self.folds) == 1 else f"{len(self.folds)} folds"
+        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
+        return f"<CrossVennAbers: {rows} in {folds}>"

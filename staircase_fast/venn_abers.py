@@ -1,0 +1,276 @@
+"""Probabilities with an honest width: the isotonic fits with the query itself added as 0, and as 1."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from staircase_fast import _validation, _validation_venn, _venn, files, settings, venn_document
+from staircase_fast._validation import Rows
+from staircase_fast._validation_venn import PairSteps
+from staircase_fast.exact import LABELS, Extent, joined_extent, scale_of
+from staircase_fast.order import in_score_order
+from staircase_fast.pairs import Pairs
+
+RULES = ("log", "brier")
+
+
+class ProbabilityPair(NamedTuple):
+    """The probability of label 1 if the query's own label were 0, and if it were 1; p0 <= p1."""
+
+    p0: Any
+    p1: Any
+
+
+class VennAbers:
+    """Venn-Abers predictor: two probabilities for each score, one of which is calibrated, whatever the data.
+
+    For a query, the isotonic fit of the calibration rows is made twice, with the query among the rows: once with label
+    0, once with label 1.  Its values at the query are p0 and p1.  If queries are exchangeable with the calibration
+    rows, the one that belongs to the true label is a calibrated probability: not in the limit, but for any number of
+    rows.  p1 - p0 says how little is known near a score.
+
+    All fits are made at once, in the time of a sort.  What `predict` returns is that of the definition, correctly
+    rounded, at every score: also at ties, between scores, and outside of them.
+
+    Parameters
+    ----------
+    query_weight : float, default 1.0
+        The weight with which the query is among the rows.
+
+    Notes
+    -----
+    Scores must come from a model that did not see the calibration rows.  `CrossVennAbers` is for scores of
+    cross-validation.
+
+    Memory: a fit takes about 50 bytes per row, more with weights.  What it keeps has a step of 24 bytes wherever a
+    probability changes: some thousand for a million noisy rows, but about one per row where labels are all equal or
+    perfectly separated.
+
+    Thread-safety: any number of threads may ask one predictor.  A `fit` replaces all at once: who asks meanwhile gets
+    answers of the old fit or of the new one.
+
+    References
+    ----------
+    V. Vovk, I. Petej and V. Fedorova, "Large-scale probabilistic predictors with and without guarantees of validity",
+    2015.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> venn = sf.VennAbers().fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+    >>> venn
+    <VennAbers: 4 rows, 5 steps>
+    >>> p0, p1 = venn.predict([0.2, 0.38, 0.9])
+    >>> p0
+    array([0.        , 0.33333333, 0.5       ])
+    >>> p1
+    array([0.66666667, 0.66666667, 1.        ])
+    >>> venn.merge([0.2, 0.38, 0.9])
+    array([0.4       , 0.5       , 0.66666667])
+    """
+
+    __slots__ = ("_fitted", "_query_weight")
+
+    _fitted: tuple[Pairs, int] | None
+
+    def __init__(self, query_weight: float = 1.0) -> None:
+        self._query_weight = _validation_venn.query_weight(query_weight)
+        self._fitted = None
+
+    @property
+    def query_weight(self) -> float:
+        """The weight of a query among the rows."""
+        return self._query_weight
+
+    @property
+    def n_samples(self) -> int:
+        """How many rows of weight > 0 were fitted."""
+        return self._known()[1]
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps p0 and p1 have together."""
+        return len(self.left)
+
+    @property
+    def left(self) -> NDArray[np.float64]:
+        """The least score on each step; the first is -inf."""
+        return self._known()[0].left
+
+    @property
+    def p0(self) -> NDArray[np.float64]:
+        """The lower probability on each step."""
+        return self._known()[0].values[:, 0]
+
+    @property
+    def p1(self) -> NDArray[np.float64]:
+        """The upper probability on each step."""
+        return self._known()[0].values[:, 1]
+
+    def fit(self, scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> VennAbers:
+        """Take in the calibration rows; what was fitted before is forgotten.
+
+        Parameters
+        ----------
+        scores : array_like of shape (n,)
+            Real or infinite.  Only their order counts.
+        labels : array_like of shape (n,)
+            Each 0 or 1, as integers, bools or floats.
+        sample_weight : array_like of shape (n,), optional
+            Weights >= 0; a row of weight 0 is absent, one of weight k counts as k rows.
+
+        Returns
+        -------
+        VennAbers
+            The predictor itself.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers().fit([1, 2, 2], [0, 1, 1], sample_weight=[2, 1, 1]).predict([1, 2])
+        ProbabilityPair(p0=array([0.        , 0.66666667]), p1=array([0.33333333, 1.        ]))
+        """
+        return self._take(_validation_venn.labelled(scores, labels, sample_weight))
+
+    def _take(self, rows: Rows) -> VennAbers:
+        """Fit clean rows."""
+        self._fitted = Pairs(_fit(rows, self._query_weight)), len(rows.scores)
+        return self
+
+    def predict(self, scores: ArrayLike, *, n_threads: int | None = None) -> ProbabilityPair:
+        """Both probabilities of label 1 at each score.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ProbabilityPair
+            A tuple (p0, p1) of arrays in the shape of `scores`, or of floats for a single score.
+        """
+        pairs, _ = self._known()
+        queries, shape = _validation.queries(scores)
+        found = pairs.look_up(queries, pairs.values, settings.num_threads(n_threads, len(queries)))
+        return ProbabilityPair(*(one.reshape(shape)[()] for one in found))
+
+    def merge(self, scores: ArrayLike, *, rule: str = "log", n_threads: int | None = None) -> Any:
+        """One probability for each score: that whose loss exceeds the loss of the calibrated one by least, at worst.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+        rule : {"log", "brier"}, default "log"
+            The loss.  "log": p1 / (1 - p0 + p1).  "brier", the squared error: p1 + p0**2 / 2 - p1**2 / 2.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
+            The shape of `scores`.  It lies between p0 and p1 and never decreases as scores increase.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 0, 1])
+        >>> venn.merge([1, 2, 3]).round(3)
+        array([0.25 , 0.333, 0.667])
+        >>> venn.merge([1, 2, 3], rule="brier").round(3)
+        array([0.278, 0.375, 0.625])
+        """
+        _validation.choice("rule", rule, RULES)
+        pairs, _ = self._known()
+        queries, shape = _validation.queries(scores)
+        n_threads = settings.num_threads(n_threads, len(queries))
+        if len(queries) < len(pairs.left):
+            found = merged(*pairs.look_up(queries, pairs.values, n_threads), rule)
+        else:
+            found = pairs.look_up_one(queries, merged(pairs.values[:, 0], pairs.values[:, 1], rule), n_threads)
+        return found.reshape(shape)[()]
+
+    def to_json(self) -> str:
+        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        return venn_document.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> VennAbers:
+        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> sf.VennAbers.from_json(venn.to_json()) == venn
+        True
+        """
+        return cls._of(*venn_document.parts_from(text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        files.write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> VennAbers:
+        """Read a file that `save` wrote."""
+        return cls.from_json(files.read_text(path, venn_document.WHAT))
+
+    @classmethod
+    def _of(cls, query_weight: float, n_samples: int, left: ArrayLike, p0: ArrayLike, p1: ArrayLike) -> VennAbers:
+        """A fitted predictor of these parts."""
+        made = cls(query_weight)
+        made._fitted = Pairs(_validation_venn.pair_steps(left, p0, p1)), _validation_venn.row_count(n_samples)
+        return made
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self._query_weight, self.n_samples, self.left, self.p0, self.p1
+
+    def _known(self) -> tuple[Pairs, int]:
+        if self._fitted is None:
+            _validation_venn.not_fitted("VennAbers")
+        return self._fitted
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VennAbers):
+            return NotImplemented
+        if self._fitted is None or other._fitted is None:
+            return self._fitted is other._fitted and self._query_weight == other._query_weight
+        return all(np.array_equal(a, b) for a, b in zip(self._parts(), other._parts(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._fitted is None:
+            return VennAbers, (self._query_weight,)
+        return VennAbers._of, self._parts()
+
+    def __repr__(self) -> str:
+        if self._fitted is None:
+            return "<VennAbers: not fitted>"
+        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
+        return f"<VennAbers: {rows}, {'1 step' if self.n_steps == 1 else f'{self.n_steps} steps'}>"
+
+
+def merged(p0: NDArray[np.float64], p1: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
+    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both."""
+    p = p1 / (1 - p0 + p1) if rule == "log" else p1 + (p0 - p1) * (p0 + p1) / 2
+    return np.clip(p, p0, p1)  # rounding may leave these
+
+
+def _fit(rows: Rows, query_weight: float) -> PairSteps:
+    """The steps of clean rows."""
+    query = Extent(-1, query_weight, query_weight, query_weight, query_weight.is_integer())
+    n = len(rows.scores)
+    scale = scale_of(LABELS, joined_extent(rows.weights_extent, query), n + 1)
+    x, y, w = in_score_order(rows)[:3]
+    # room for the worst case: what is never touched costs nothing
+    left, values = np.empty(2 * n + 1), np.empty((2 * n + 1, 2))
+    work = np.empty(_venn.work_size(n, scale.w_words), dtype=np.uint64)
+    n_steps = _venn.fit(x, y, w, query_weight, scale, work, left, values)
+    return PairSteps(left[:n_steps].copy(), values[:n_steps].copy())

@@ -1,0 +1,296 @@
+"""Venn-Abers predictors: the definition at every place, bit for bit; what is refused; what is kept."""
+
+import copy
+import math
+import pickle
+import random
+import threading
+
+import numpy as np
+import pytest
+import reference
+from comparing import assert_same_bits
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import TARGETS, Rows, rows
+
+import staircase_fast as sf
+from staircase_fast import threads
+
+inf, nan = math.inf, math.nan
+
+
+def places(scores):
+    """Every score that is a row's, next to it, or far from all."""
+    around = [math.nextafter(x, side) for x in scores for side in (-inf, inf)]
+    return sorted({*scores, *around, -inf, 0.0, inf})
+
+
+def assert_the_definition_holds(rows, queries, query_weight=1.0):
+    x, y, w = rows.lists()
+    p0, p1 = sf.VennAbers(query_weight).fit(x, y, sample_weight=w).predict(queries)
+    expected = [reference.venn_abers(x, y, w, query, query_weight) for query in queries]
+    for found, wanted in zip((p0, p1), zip(*expected, strict=True), strict=True):
+        assert_same_bits(found, [reference.nearest_float(value) for value in wanted])
+
+
+def test_five_thousand_random_cases_with_ties_equal_the_definition():
+    rng = random.Random(0)
+    for case in range(5000):
+        n = rng.randint(1, 9)
+        x = [float(rng.randint(0, 4 + case % 3)) for _ in range(n)]
+        y = [rng.randint(0, 1) for _ in range(n)]
+        query = rng.randint(-1, 15) / 2
+        found = sf.VennAbers().fit(x, y).predict(query)
+        wanted = reference.venn_abers(x, y, None, query)
+        assert found == tuple(map(reference.nearest_float, wanted)), (x, y, query)
+
+
+@given(rows(targets=st.just(TARGETS["labels"])), st.sampled_from([1.0, 0.1, 3.0, 1e-300, 5e-324]))
+@example(Rows(np.array([1.0, 1.0]), np.array([0.0, 1.0]), np.array([5e-324, 1e308])), 1e-300)
+def test_every_place_equals_the_definition_whatever_the_weights(rows, query_weight):
+    assert_the_definition_holds(rows, places(rows.scores.tolist()), query_weight)
+
+
+@pytest.mark.parametrize("weights", ["one", "integers", "decimals", "real", "decades"])
+@pytest.mark.parametrize("decimals", [1, 16])
+def test_longer_rows_equal_the_definition(weights, decimals):
+    rng = np.random.default_rng(3)
+    n = 60
+    x = rng.random(n).round(decimals)
+    w = {
+        "one": np.ones(n),
+        "integers": rng.integers(0, 9, n).astype(float),
+        "decimals": rng.integers(1, 9, n) / 10,
+        "real": rng.random(n),
+        "decades": 10.0 ** rng.integers(-40, 40, n),
+    }[weights]
+    given_rows = Rows(x, (rng.random(n) < x).astype(float), w)
+    assert_the_definition_holds(given_rows, rng.choice(places(x.tolist()), 12).tolist())
+
+
+@given(rows(targets=st.just(TARGETS["labels"])))
+def test_both_probabilities_rise_with_the_score_and_enclose_what_is_merged(rows):
+    venn = sf.VennAbers().fit(*rows)
+    queries = places(rows.scores.tolist())
+    p0, p1 = venn.predict(queries)
+    assert np.all(p0 <= p1)
+    assert np.all(np.diff(p0) >= 0)
+    assert np.all(np.diff(p1) >= 0)
+    for rule in ("log", "brier"):
+        p = venn.merge(queries, rule=rule)
+        assert np.all((p0 <= p) & (p <= p1))
+        assert np.all(np.diff(p) >= 0)
+
+
+def test_a_weight_of_k_counts_as_k_rows_and_one_of_0_as_none():
+    rng = np.random.default_rng(1)
+    x, y, k = rng.integers(0, 20, 200), rng.integers(0, 2, 200), rng.integers(0, 4, 200)
+    a = sf.VennAbers().fit(x, y, sample_weight=k)
+    b = sf.VennAbers().fit(np.repeat(x, k), np.repeat(y, k))
+    for name in ("left", "p0", "p1"):
+        assert_same_bits(getattr(a, name), getattr(b, name))
+    assert (a.n_samples, b.n_samples) == (np.count_nonzero(k), k.sum())
+
+
+def test_scaling_all_weights_and_that_of_the_query_changes_nothing():
+    rng = np.random.default_rng(2)
+    x, y, w = rng.random(50), rng.integers(0, 2, 50), rng.random(50)
+    plain, scaled = sf.VennAbers().fit(x, y, w), sf.VennAbers(2.0**-40).fit(x, y, w * 2.0**-40)
+    for name in ("left", "p0", "p1"):
+        assert_same_bits(getattr(plain, name), getattr(scaled, name))
+
+
+def test_the_order_of_rows_and_the_type_of_columns_do_not_matter():
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, 500, 5000).astype(float), rng.random(5000) < 0.4
+    expected = sf.VennAbers().fit(x, y)
+    order = rng.permutation(5000)
+    read_only = x.copy()
+    read_only.setflags(write=False)
+    for scores in (x.astype(np.float32), x.astype(np.int16), x.astype(">f8"), np.repeat(x, 3)[::3], read_only):
+        for labels in (y, y.astype(float), y.astype(np.int8), y.astype(np.int64), y.tolist()):
+            assert sf.VennAbers().fit(scores, labels) == expected
+    assert sf.VennAbers().fit(x[order], y[order]) == expected
+    assert sf.VennAbers().fit(np.sort(x), y[np.argsort(x, kind="stable")]) == expected
+
+
+def test_float32_scores_are_compared_as_they_are():
+    x = np.array([0.1, 0.2], dtype=np.float32)
+    venn = sf.VennAbers().fit(x, [0, 1])
+    assert venn.predict(x).p1.tolist() == [0.5, 1]
+    assert_same_bits(venn.predict(x).p0, venn.predict(x.astype(float)).p0)
+    # float64 has scores between 0.1 and its float32
+    assert venn.predict(0.1).p1 == venn.predict(float(x[0])).p1
+    assert venn.predict(math.nextafter(float(x[0]), inf)).p1 == 1
+
+
+def test_one_row_and_infinite_scores():
+    venn = sf.VennAbers().fit([inf], [1])
+    assert (venn.left.tolist(), venn.p0.tolist(), venn.p1.tolist()) == ([-inf, inf], [0, 0.5], [1, 1])
+    venn = sf.VennAbers().fit([-inf, inf, -inf], [0, 0, 0])
+    assert venn.predict([-inf, 0, inf]).p1.tolist() == [1 / 4, 1 / 2, 1 / 2]
+    assert str(sf.VennAbers().fit([inf], [0])) == "<VennAbers: 1 row, 1 step>"
+
+
+def test_both_zeros_are_one_score():
+    venn = sf.VennAbers().fit([-0.0, 0.0], [1, 0])
+    assert_same_bits(venn.left, [-inf, 0.0, 5e-324])
+    assert venn.predict([-0.0, 0.0]).p0.tolist() == [1 / 3, 1 / 3]
+
+
+def test_shapes_and_single_scores():
+    venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+    pair = venn.predict(2)
+    assert isinstance(pair, sf.ProbabilityPair)
+    assert isinstance(pair.p0, float)
+    assert isinstance(venn.merge(2), float)
+    grid = venn.predict(np.array([[1, 2], [3, 4], [5, 6]]))
+    assert grid.p0.shape == grid.p1.shape == venn.merge([[1, 2], [3, 4], [5, 6]]).shape == (3, 2)
+    assert venn.predict([]).p1.shape == venn.merge([]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", ["noisy", "all tied", "separated", "all 0"])
+def test_the_index_and_threads_change_nothing(kind, monkeypatch):
+    rng = np.random.default_rng(5)
+    x = rng.random(20_000)
+    y = {"noisy": rng.random(20_000) < x, "separated": x > 0.5, "all 0": x > 2, "all tied": x > 0.5}[kind]
+    venn = sf.VennAbers().fit(np.ones(20_000) if kind == "all tied" else x, y)
+    queries = np.concatenate((x, rng.random(20_000) * 3 - 1, [-inf, inf]))
+    step = np.searchsorted(venn.left, queries, side="right") - 1
+    monkeypatch.setattr(threads, "ROWS_EACH", 5000)
+    for n_threads in (1, 3):
+        p0, p1 = venn.predict(queries, n_threads=n_threads)
+        assert_same_bits(p0, venn.p0[step])
+        assert_same_bits(p1, venn.p1[step])
+        assert_same_bits(
+            venn.predict(queries.astype(np.float32)[:9]).p0, venn.predict(queries.astype(np.float32)).p0[:9]
+        )
+        for rule in ("log", "brier"):
+            few = [venn.merge(query, rule=rule) for query in queries[:50]]
+            assert_same_bits(venn.merge(queries, rule=rule, n_threads=n_threads)[:50], few)
+
+
+def test_what_is_merged_is_the_least_regret_at_worst():
+    venn = sf.VennAbers().fit([1, 2, 3, 4, 5], [0, 1, 0, 1, 1])
+    p0, p1 = venn.predict([1, 2.5, 5])
+    p = venn.merge([1, 2.5, 5])
+    np.testing.assert_allclose(np.log(p1) - np.log(p), np.log1p(-p0) - np.log1p(-p), rtol=1e-12)
+    p = venn.merge([1, 2.5, 5], rule="brier")
+    np.testing.assert_allclose((1 - p) ** 2 - (1 - p1) ** 2, p**2 - p0**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2], [0, 2]), "`labels` must be 0 or 1; got 2 at index 1."),
+        (([1, 2, 3], [0, 1, 0.5]), "`labels` must be 0 or 1; got 0.5 at index 2."),
+        (([1, 2], [nan, 1]), "`labels` must be 0 or 1; got nan at index 0."),
+        (([1, nan], [0, 1]), "`scores` must not be NaN; got nan at index 1."),
+        (([], []), "`scores` must have at least one row; got none."),
+        (([1, 2], [0]), "`scores` and `labels` must have one entry per row; got 2 and 1 entries."),
+        (([1, 2], [0, 1], [1, -1.5]), "`sample_weight` must be >= 0; got -1.5 at index 1."),
+        (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are 0."),
+        (([1, 2], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries."),
+        (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2)."),
+    ],
+)
+def test_a_refused_fit_says_why_and_changes_nothing(arguments, message):
+    venn = sf.VennAbers().fit([1, 2], [0, 1])
+    before = copy.copy(venn)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        venn.fit(*arguments)
+    assert str(caught.value) == message
+    assert venn == before
+
+
+def test_refused_queries_and_options():
+    venn = sf.VennAbers().fit([1, 2], [0, 1])
+    with pytest.raises(ValueError, match=r"`scores` must not be NaN; got nan at index 1\."):
+        venn.predict([1, nan])
+    with pytest.raises(ValueError, match=r"`scores` must not be NaN; got nan at index 2501\."):
+        venn.merge(np.append(np.ones(2501), nan))
+    with pytest.raises(ValueError, match=r"`rule` must be one of 'log', 'brier'; got 'mean'\."):
+        venn.merge([1], rule="mean")
+    for bad in (0, -1.0):
+        with pytest.raises(ValueError, match=r"`query_weight` must be > 0; got"):
+            sf.VennAbers(bad)
+    with pytest.raises(ValueError, match=r"`query_weight` must be finite; got inf\."):
+        sf.VennAbers(inf)
+    with pytest.raises(TypeError, match=r"`labels` must be real numbers; got 'yes' at index 0\."):
+        venn.fit([1, 2], ["yes", "no"])
+
+
+def test_nothing_is_known_before_a_fit():
+    venn = sf.VennAbers()
+    with pytest.raises(ValueError, match=r"a VennAbers must be fitted first; call `fit`\."):
+        venn.predict([1])
+    assert not hasattr(venn, "p0")
+    assert repr(venn) == "<VennAbers: not fitted>"
+    assert pickle.loads(pickle.dumps(venn)) == venn == sf.VennAbers()
+    assert venn != sf.VennAbers(2.0)
+    assert venn != sf.VennAbers().fit([1], [1])
+
+
+def test_arrays_are_read_only_and_inputs_untouched():
+    x, y, w = np.array([2.0, 1.0]), np.array([1, 0]), np.array([1.0, 0.0])
+    venn = sf.VennAbers().fit(x, y, w)
+    assert (x.tolist(), y.tolist(), w.tolist()) == ([2, 1], [1, 0], [1, 0])
+    for name in ("left", "p0", "p1"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(venn, name)[0] = 0
+    venn.predict([1.0, 2.0]).p0[0] = 9  # the caller's own
+    assert venn.predict(1.0).p0 == 0
+
+
+def test_copies_pickles_and_equality():
+    venn = sf.VennAbers(0.5).fit([1, 2, 3], [0, 1, 0], [0.1, 0.2, 0.3])
+    for other in (copy.copy(venn), copy.deepcopy(venn), pickle.loads(pickle.dumps(venn))):
+        assert other == venn
+        assert other.query_weight == 0.5
+        assert not other.left.flags.writeable
+        other.fit([1], [1])
+        assert other != venn
+    assert venn != 1
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(venn)
+
+
+def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
+    x = np.random.default_rng(0).random(3000)
+    fits = [(x, x > 0.5), (x, x > 2)]
+    expected = [sf.VennAbers().fit(*one).predict(x).p1.tolist() for one in fits]
+    venn, wrong = sf.VennAbers().fit(*fits[0]), []
+
+    def ask():
+        wrong.extend(1 for _ in range(20) if venn.predict(x).p1.tolist() not in expected)
+
+    askers = [threading.Thread(target=ask) for _ in range(3)]
+    for asker in askers:
+        asker.start()
+    for turn in range(20):
+        venn.fit(*fits[turn % 2])
+    for asker in askers:
+        asker.join()
+    assert not wrong
+
+
+def test_columns_of_pandas_and_polars():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    expected = sf.VennAbers().fit([1, 2, 3], [0, 1, 0])
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "y": [False, True, False]})
+    assert sf.VennAbers().fit(frame["x"], frame["y"]) == expected
+    frame = polars.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0, 1, 0]})
+    assert sf.VennAbers().fit(frame["x"], frame["y"]) == expected
+    assert expected.predict(frame["x"]).p0.shape == (3,)
+
+
+def test_it_is_calibrated_for_any_number_of_rows():
+    """Of the two, the probability that belongs to the true label is right on average, even after 3 rows."""
+    rng = random.Random(1)
+    gap, n = 0.0, 4000
+    for _ in range(n):
+        drawn = [(x := rng.randint(0, 2), int(rng.random() < (x + 1) / 4)) for _ in range(4)]
+        (*fitted, (query, label)) = drawn
+        gap += label - sf.VennAbers().fit(*zip(*fitted, strict=True)).predict(query)[label]
+    assert abs(gap / n) < 4 * 0.5 / math.sqrt(n)
