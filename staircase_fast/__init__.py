@@ -16,6 +16,7 @@ from staircase_fast.staircase import Staircase
 if TYPE_CHECKING:
     from staircase_fast.accumulator import Accumulator
     from staircase_fast.anytime import Anytime
+    from staircase_fast.building import get_include
     from staircase_fast.certificate import Certificate, certify
     from staircase_fast.groups import fit_columns, fit_groups
     from staircase_fast.online import Online
@@ -33,6 +34,7 @@ else:
         "certify": "certificate",
         "fit_columns": "groups",
         "fit_groups": "groups",
+        "get_include": "building",
         "prefix_losses": "prefix",
         "unimodal_regression": "prefix",
     }
@@ -63,6 +65,7 @@ __all__ = [
     "fit",
     "fit_columns",
     "fit_groups",
+    "get_include",
     "get_num_threads",
     "isotonic_regression",
     "losses",

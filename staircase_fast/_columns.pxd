@@ -159,7 +159,9 @@ cdef inline Py_ssize_t scatter(
     return p + 1
 
 
-cdef inline void sort_in_place(floating *x, bits *y, double *w, Py_ssize_t n, const Work *work, ranked *kind) noexcept nogil:
+cdef inline void sort_in_place(
+    floating *x, bits *y, double *w, Py_ssize_t n, const Work *work, ranked *kind
+) noexcept nogil:
     """Sort a part; if it is too large, cut it in three: below, at and above a pivot."""
     cdef Py_ssize_t i, below, above
     cdef uint64_t first, last, pivot, rank
