@@ -14,6 +14,7 @@ COVERAGE_FILE := $(ROOT)/build/coverage-data/python
 KERNELS := $(wildcard staircase_fast/*.pyx staircase_fast/*.pxd)
 MODULES := $(patsubst staircase_fast/%.pyx,staircase_fast.%,$(wildcard staircase_fast/*.pyx))
 PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
+           $(wildcard staircase_fast/include/*.h) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
 DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
@@ -175,12 +176,13 @@ define CHECK_CONTENTS
 import re, sys, tarfile, zipfile
 sdist = {name.partition("/")[2] for name in tarfile.open(sys.argv[1]).getnames()}
 wheel = set(zipfile.ZipFile(sys.argv[2]).namelist())
-ours = {name for name in sdist if re.match(r"staircase_fast/[^/]+$$", name)}
+ours = {name for name in sdist if re.match(r"staircase_fast/(include/)?[^/]+\.[^/]+$$", name)}
 bad = [f"missing in the sdist: {name}" for name in ("tests/conftest.py", "Makefile") if name not in sdist]
 bad += [f"missing in the wheel: {name}" for name in ours - wheel if not name.endswith(".pyx")]
 bad += [f"not compiled: {name}" for name in ours if name.endswith(".pyx")
         and not any(re.match(re.escape(name[:-3]) + r".*(so|pyd)$$", made) for made in wheel)]
-bad += [f"must not be shipped: {name}" for name in sdist | wheel if re.search(r"\.(c|cpp|gcno)$$", name)]
+bad += [f"must not be shipped: {name}" for name in sdist | wheel
+        if re.search(r"\.(c|cpp|gcno)$$", name) and not name.startswith("tests/cython_api_example/")]
 bad += [f"must not be in the wheel: {name}" for name in wheel
         if name.endswith(".pyx") or not name.startswith("staircase_fast")]
 sys.exit("\n".join(sorted(bad)) or None)

@@ -41,6 +41,7 @@ DIRECTIVES = {
     "nonecheck": CHECKED,
     "wraparound": False,  # in the checked build a negative index is an error
     "cdivision": True,  # in every variant: kernels mean C's division
+    "freethreading_compatible": True,  # CONTRIBUTING.md, "Free threading", says why
     # overflowcheck stays off: it forbids unsigned wrap-around, which kernels may use. The
     # checked build traps signed overflow instead.
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from staircase_fast.accumulator import Accumulator
     from staircase_fast.anytime import Anytime
     from staircase_fast.assessment import Reliability, reliability
+    from staircase_fast.building import get_include
     from staircase_fast.certificate import Certificate, certify
     from staircase_fast.cross_venn_abers import CrossVennAbers
     from staircase_fast.groups import fit_columns, fit_groups
@@ -40,6 +41,7 @@ else:
         "certify": "certificate",
         "fit_columns": "groups",
         "fit_groups": "groups",
+        "get_include": "building",
         "prefix_losses": "prefix",
         "reliability": "assessment",
         "unimodal_regression": "prefix",
@@ -75,6 +77,7 @@ __all__ = [
     "fit",
     "fit_columns",
     "fit_groups",
+    "get_include",
     "get_num_threads",
     "isotonic_regression",
     "losses",

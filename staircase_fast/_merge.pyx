@@ -4,7 +4,6 @@ Kernels here assume clean input: n >= 1, contiguous rows, finite targets, weight
 and room for n blocks in every output array.
 """
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
@@ -12,9 +11,9 @@ from staircase_fast._blocks cimport Stack, empty_stack, finish, sum_rows
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport MAX_WORDS, Scale, add_rows, number, unpacked
 from staircase_fast._pair cimport Pair, pair_first, pair_of, pair_plus, pair_second
-from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Range
+from staircase_fast._range cimport BUCKET_ROWS, Range
 from staircase_fast._rounded cimport rounded_sum
-from staircase_fast._rows cimport fill_buckets, find_ties, push_all, sum_integers
+from staircase_fast._rows cimport fill_buckets, find_ties, merge_rows, place_work, sum_integers, work_words
 from staircase_fast._summary cimport Bucket
 
 
@@ -38,24 +37,12 @@ def merge(
     cdef const number *y = &targets[0]
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &values[0], &step_weights[0])
-    cdef uint8_t *tied
-    cdef uint8_t *live
-    # what the stack does not reach of the work space is never touched, so it costs nothing
-    stack.words = &work[0]
-    stack.known = <uint8_t *>(stack.words + (0 if stack.scale.narrow else n * stack.n_words))
-    tied = stack.known + n
-    live = NULL if every_row or not stack.scale.tame else tied + n
+    cdef uint8_t *tied = place_work(&stack, &work[0], n)
+    cdef uint8_t *live = NULL if every_row or not stack.scale.tame else tied + n
     with nogil:
         if scores.shape[0] == 0 or not find_ties(&scores[0], n, tied):
             tied = NULL
-        if tied == NULL and lo == -INFINITY and hi == INFINITY and is_own_staircase(&stack, y, n):
-            copy_rows(&stack, y, w, n)
-        elif stack.scale.narrow:
-            push_all(&stack, y, w, tied, n, <int64_t>0, live, summarised)
-            finish(&stack, y, w, <int64_t>0, n, lo, hi)
-        else:
-            push_all(&stack, y, w, tied, n, <double>0, live, summarised)
-            finish(&stack, y, w, <double>0, n, lo, hi)
+        merge_rows(&stack, y, w, tied, n, lo, hi, live, summarised)
         starts[stack.n] = n
     return stack.n
 
@@ -96,7 +83,7 @@ ROWS_PER_BUCKET = BUCKET_ROWS
 
 def work_size(Py_ssize_t n, int n_words):
     """Words that `merge` of n rows wants as work space, where exact sums have `n_words` of them."""
-    return n * n_words + (2 * n + n // BUCKET_ROWS) // sizeof(uint64_t) + 1
+    return work_words(n, n_words)
 
 
 def summarise(
@@ -168,32 +155,6 @@ def totals(
             memset(sums, 0, (s.s_words + s.w_words) * sizeof(uint64_t))
             add_rows(s, sums, &values[0], NULL, starts[i], end)
             out[i] = rounded_sum(s, sums)
-
-
-cdef bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
-    """Whether targets are strictly monotone, and values that a double holds."""
-    cdef Py_ssize_t i = 1, end
-    cdef bint fails = not (number is float or number is double) and stack.scale.greatest > 9007199254740992.0   # 2**53
-    while i < n and not fails:
-        end = min(n, i + CHUNK)
-        if stack.decreasing:
-            for i in range(i, end):
-                fails |= not y[i - 1] > y[i]
-        else:
-            for i in range(i, end):
-                fails |= not y[i - 1] < y[i]
-        i = end
-    return not fails
-
-
-cdef void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
-    """Every row is a step."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        stack.starts[i] = i
-        stack.s[i] = <double>y[i] + 0.0                   # -0.0 becomes 0.0
-        stack.w[i] = 1.0 if weights == NULL else weights[i]
-    stack.n = n
 
 
 cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:

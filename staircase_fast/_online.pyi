@@ -39,6 +39,14 @@ def steps(
     known: NDArray[np.uint8],
     words: NDArray[np.uint64],
 ) -> int: ...
+def rescale(
+    old: Scale,
+    new: Scale,
+    words: NDArray[np.uint64],
+    s: NDArray[np.float64],
+    w: NDArray[np.float64],
+    out: NDArray[np.uint64],
+) -> None: ...
 def extend_linex(
     scores: NDArray[np.float64],
     targets: NDArray[np.float64],

@@ -1,12 +1,4 @@
-"""Rows that arrive in score order, and the optimal staircase of all so far (paper, section V).
-
-Blocks lie on a stack as in a batch.  The observation of the newest score lies in the place above the top: more rows of
-that score may come, and would change what it was joined with (PAPER: (1, 5), (2, 0) pools to 2.5, and (2, 20) parts it
-again).  It is pushed when a greater score arrives.  Who asks for the staircase before that pushes it onto a copy.
-
-Rows are not kept.  Those of a call are merged by themselves, many at a time: where a step of all rows ends, there ends
-one of theirs.  Each of their blocks then goes onto the stack with its exact sums, so that its rows are never needed
-again; all this costs little more than a batch does.
+"""Rows that arrive in score order, and the optimal staircase of all so far (_arrivals.pxd).
 
     size           blocks on the stack, without the newest observation, and rows
     starts         how many rows there are before each block
@@ -18,42 +10,22 @@ Kernels here assume clean input: n >= 1, scores that never decrease and are at o
 weights finite and > 0, a Scale made for all rows so far, and room for n + 1 more blocks in every array.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport uint8_t, uint64_t
 
-from staircase_fast._blocks cimport Stack, empty_stack, finish, push, sum_rows, sum_t, words_of
-from staircase_fast._exact cimport add_rows, unpacked
+from staircase_fast cimport _arrivals
+from staircase_fast._arrivals cimport CHUNK_ROWS, Arrived, finish_all, place_chunk, take_all, target_t
+from staircase_fast._blocks cimport Stack, empty_stack
+from staircase_fast._exact cimport unpacked
 from staircase_fast._functionals cimport Linex
 from staircase_fast._pooled cimport Pooled, joined, reaches, single, whole
-from staircase_fast._range cimport BUCKET_ROWS
-from staircase_fast._rounded cimport rounded_sum, rounded_weight
-from staircase_fast._rows cimport find_ties, push_all, sum_integers
-
-cdef enum:
-    CHUNK_ROWS = 1 << 16      # merged by themselves
-    FEW_ROWS = 64             # of which each is looked at
+from staircase_fast._rows cimport work_words
 
 MOST_ROWS = CHUNK_ROWS
-
-# What is read as it lies in memory: labels, integers that doubles might not hold, and doubles.
-ctypedef fused target_t:
-    uint8_t
-    int64_t
-    double
-
-ctypedef struct Online:
-    Stack stack
-    double *left
-    double *right
-    Py_ssize_t n_rows
-    Stack chunk
-    uint8_t *tied
-    uint8_t *live
 
 
 def work_size(Py_ssize_t n, int n_words):
     """Words that `extend` by n rows wants as work space, where exact sums have `n_words` of them."""
-    return n * n_words + (2 * n + n // BUCKET_ROWS) // sizeof(uint64_t) + 1
+    return work_words(n, n_words)
 
 
 def extend(
@@ -76,35 +48,21 @@ def extend(
     list waiting not None,                     # OUT emptied, in the same call: no signal comes between
 ):
     """Take all rows."""
-    cdef Py_ssize_t n = targets.shape[0], i = 0, end, room = own_starts.shape[0]
-    cdef const double *weights_i = NULL
-    cdef Online online
-    online.stack = empty_stack(unpacked(scale), decreasing, &starts[0], &s[0], &w[0])
-    online.stack.known = &known[0]
-    online.stack.words = &words[0] if words.shape[0] else NULL
-    online.stack.n = size[0]
-    online.n_rows = size[1]
-    online.left = &left[0]
-    online.right = &right[0]
-    online.chunk = empty_stack(online.stack.scale, decreasing, &own_starts[0], &own_sums[0, 0], &own_sums[1, 0])
-    online.chunk.words = &work[0]
-    online.chunk.known = <uint8_t *>&work[0]
-    if not online.stack.scale.narrow:
-        online.chunk.known = <uint8_t *>&work[room * online.stack.n_words]
-    online.tied = online.chunk.known + room
-    online.live = online.tied + room
+    cdef Py_ssize_t n = targets.shape[0]
+    cdef const double *given = &weights[0] if weights.shape[0] else NULL
+    cdef Arrived arrived
+    arrived.stack = empty_stack(unpacked(scale), decreasing, &starts[0], &s[0], &w[0])
+    arrived.stack.known = &known[0]
+    arrived.stack.words = &words[0] if words.shape[0] else NULL
+    arrived.stack.n = size[0]
+    arrived.n_rows = size[1]
+    arrived.left = &left[0]
+    arrived.right = &right[0]
+    place_chunk(&arrived, &own_starts[0], &own_sums[0, 0], &own_sums[1, 0], &work[0], own_starts.shape[0])
     with nogil:
-        while i < n:
-            end = min(n, i + room)
-            if weights.shape[0]:
-                weights_i = &weights[i]
-            if online.stack.scale.narrow:
-                take(&online, &scores[i], &targets[i], weights_i, end - i, <int64_t>0)
-            else:
-                take(&online, &scores[i], &targets[i], weights_i, end - i, <double>0)
-            i = end
-    size[0] = online.stack.n
-    size[1] = online.n_rows
+        take_all(&arrived, &scores[0], &targets[0], given, n, own_starts.shape[0])
+    size[0] = arrived.stack.n
+    size[1] = arrived.n_rows
     waiting.clear()
 
 
@@ -122,122 +80,25 @@ def steps(
 ):
     """Blocks become steps; return how many there are."""
     cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &s[0], &w[0])
-    cdef const double *no_rows = NULL
     stack.known = &known[0]
     stack.words = &words[0] if words.shape[0] else NULL
     stack.n = starts.shape[0] - 1
     with nogil:
-        if stack.scale.narrow:
-            push_newest(&stack, n_rows, <int64_t>0)
-            finish(&stack, no_rows, NULL, <int64_t>0, n_rows, lo, hi)
-        else:
-            push_newest(&stack, n_rows, <double>0)
-            finish(&stack, no_rows, NULL, <double>0, n_rows, lo, hi)
+        finish_all(&stack, n_rows, lo, hi)
     return stack.n
 
 
-cdef void push_newest(Stack *stack, Py_ssize_t n_rows, sum_t kind) noexcept nogil:
-    """Push the observation above the top, which ends at row n_rows."""
-    cdef const double *no_rows = NULL
-    cdef Py_ssize_t start = stack.starts[stack.n]
-    cdef uint64_t *sums
-    cdef sum_t s, w
-    if sum_t is int64_t:
-        s = (<int64_t *>stack.s)[stack.n]
-        w = (<int64_t *>stack.w)[stack.n]
-    else:
-        s = w = 0                             # in doubt, nobody looks at them; and doubles might not hold them
-        if stack.scale.tame:
-            sums = words_of(stack, stack.n)
-            s = rounded_sum(stack.scale, sums)
-            w = rounded_weight(stack.scale, sums)
-    push(stack, no_rows, NULL, start, n_rows, s, w, True)
-
-
-cdef void take(
-    Online *online, const double *scores, const target_t *y, const double *weights, Py_ssize_t n, sum_t kind
-) noexcept nogil:
-    """Take up to CHUNK_ROWS rows."""
-    cdef Stack *stack = &online.stack
-    cdef Py_ssize_t first = 0, last = n - 1, place = stack.n
-    cdef double newest
-    if online.n_rows:
-        newest = online.left[place]
-        while first < n and scores[first] == newest:
-            first += 1
-        add_to_newest(online, y, weights, 0, first, kind)
-        if first == n:
-            return
-        push_newest(stack, online.n_rows, kind)
-        online.right[stack.n - 1] = newest    # its left is in its place already, or that of what it was joined with
-    while last > first and scores[last - 1] == scores[last]:
-        last -= 1
-    if first < last:
-        take_whole(online, scores, y, weights, first, last, kind)
-    place = stack.n
-    stack.starts[place] = online.n_rows
-    online.left[place] = online.right[place] = scores[last] + 0.0        # -0.0 becomes the 0.0 it equals
-    if sum_t is int64_t:
-        (<int64_t *>stack.s)[place] = 0
-        (<int64_t *>stack.w)[place] = 0
-    else:
-        memset(words_of(stack, place), 0, stack.n_words * sizeof(uint64_t))
-    add_to_newest(online, y, weights, last, n, kind)
-
-
-cdef void add_to_newest(
-    Online *online, const target_t *y, const double *weights, Py_ssize_t start, Py_ssize_t end, sum_t kind
-) noexcept nogil:
-    """Add the rows [start, end) to the newest observation."""
-    cdef Stack *stack = &online.stack
-    cdef int64_t s, w
-    if sum_t is int64_t:
-        sum_integers(y, weights, start, end, &s, &w)
-        (<int64_t *>stack.s)[stack.n] += s
-        (<int64_t *>stack.w)[stack.n] += w
-    else:
-        add_rows(stack.scale, words_of(stack, stack.n), y, weights, start, end)
-    online.n_rows += end - start
-
-
-cdef void take_whole(
-    Online *online, const double *scores, const target_t *y, const double *weights, Py_ssize_t first, Py_ssize_t last,
-    sum_t kind,
-) noexcept nogil:
-    """Merge the rows [first, last), all of their scores, by themselves, and push their blocks."""
-    cdef Stack *stack = &online.stack
-    cdef Stack *chunk = &online.chunk
-    cdef Py_ssize_t n = last - first, b, start, end, before
-    cdef uint8_t *tied = online.tied
-    cdef uint64_t *sums
-    y += first
-    scores += first
-    if weights != NULL:
-        weights += first
-    if not find_ties(scores, n, tied):
-        tied = NULL
-    chunk.n = 0
-    push_all(
-        chunk, y, weights, tied, n, kind, NULL if n < FEW_ROWS or not stack.scale.tame else online.live, False
-    )
-    for b in range(chunk.n):
-        start = chunk.starts[b]
-        end = chunk.starts[b + 1] if b + 1 < chunk.n else n
-        before = stack.n
-        if sum_t is double:
-            sums = words_of(stack, before)
-            if chunk.known[b]:
-                memcpy(sums, words_of(chunk, b), stack.n_words * sizeof(uint64_t))
-            else:
-                sum_rows(stack, y, weights, sums, start, end)
-        push(
-            stack, y, weights, online.n_rows + start, online.n_rows + end,
-            (<sum_t *>chunk.s)[b], (<sum_t *>chunk.w)[b], True
-        )
-        if stack.n > before:
-            online.left[before] = scores[start] + 0.0
-        online.right[stack.n - 1] = scores[end - 1] + 0.0
-    online.n_rows += n
+def rescale(
+    object old not None,                       # IN  exact.Scale
+    object new not None,                       # IN  exact.Scale, not narrow; units as fine, or finer by whole words
+    const uint64_t[::1] words not None,        # IN  exact sums; none where `old` is narrow
+    double[::1] s not None,                    # IN/OUT
+    double[::1] w not None,                    # IN/OUT
+    uint64_t[::1] out not None,                # OUT exact sums
+):
+    """Sums in another scale."""
+    cdef const uint64_t *given = &words[0] if words.shape[0] else NULL
+    _arrivals.rescale(unpacked(old), unpacked(new), s.shape[0], given, &s[0], &w[0], &out[0])
 
 
 # Linex: no sums say it all, and rows are taken one by one.

@@ -19,6 +19,7 @@ cdef extern from *:
         return _mm_or_pd(p, _mm_and_pd(_mm_cmpeq_pd(p, _mm_setzero_pd()), q));
     }
     #else
+    #include <math.h>
     typedef struct { double a, b; } staircase_pair;
     static inline staircase_pair pair_of(double a, double b) { staircase_pair p; p.a = a; p.b = b; return p; }
     static inline double pair_first(staircase_pair p) { return p.a; }

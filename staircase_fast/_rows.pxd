@@ -2,16 +2,18 @@
 #
 # Batch and online fits both push their rows through `push_all`.  Buckets of rows side by side are summed first; those
 # that cannot hold the end of a step (_plan.pxd) go onto the stack as one block, and only rows of the others singly.
+# `merge_rows` is the whole fit of rows in order.
 #
 # Assumed of the caller: as in _blocks.pxd.
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from staircase_fast._blocks cimport Stack, push, push_rows, sum_t
+from staircase_fast._blocks cimport Stack, finish, push, push_rows, sum_t
 from staircase_fast._cells cimport floating
 from staircase_fast._exact cimport number
 from staircase_fast._plan cimport plan
-from staircase_fast._range cimport BUCKET_ROWS, Gauge, Range, measure, new_gauge, range_after
+from staircase_fast._range cimport BUCKET_ROWS, CHUNK, Gauge, Range, measure, new_gauge, range_after
 from staircase_fast._summary cimport Bucket
 
 cdef enum:
@@ -145,3 +147,59 @@ cdef inline void sum_integers(
         weight = <int64_t>weights[i]
         s[0] += <int64_t>y[i] * weight
         w[0] += weight
+
+
+cdef inline Py_ssize_t work_words(Py_ssize_t n, int n_words) noexcept nogil:
+    """Words of work for n rows, where exact sums have `n_words` of them: see place_work."""
+    return n * n_words + (2 * n + n // BUCKET_ROWS) // <Py_ssize_t>sizeof(uint64_t) + 1
+
+
+cdef inline uint8_t *place_work(Stack *stack, uint64_t *work, Py_ssize_t n) noexcept nogil:
+    """Room for exact sums; return that for the ties of n rows, behind which is that for live buckets.
+
+    What the stack does not reach of it is never touched, so it costs nothing.
+    """
+    stack.words = work
+    stack.known = <uint8_t *>(work + (0 if stack.scale.narrow else n * stack.n_words))
+    return stack.known + n
+
+
+cdef inline void merge_rows(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, double lo, double hi,
+    uint8_t *live, bint summarised
+) noexcept nogil:
+    """The steps of rows in score order, on an empty stack; `tied` is NULL where no two scores are equal."""
+    if tied == NULL and lo == -INFINITY and hi == INFINITY and is_own_staircase(stack, y, n):
+        copy_rows(stack, y, weights, n)
+    elif stack.scale.narrow:
+        push_all(stack, y, weights, tied, n, <int64_t>0, live, summarised)
+        finish(stack, y, weights, <int64_t>0, n, lo, hi)
+    else:
+        push_all(stack, y, weights, tied, n, <double>0, live, summarised)
+        finish(stack, y, weights, <double>0, n, lo, hi)
+
+
+cdef inline bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
+    """Whether targets are strictly monotone, and values that a double holds."""
+    cdef Py_ssize_t i = 1, end
+    cdef bint fails = not (number is float or number is double) and stack.scale.greatest > 9007199254740992.0   # 2**53
+    while i < n and not fails:
+        end = min(n, i + CHUNK)
+        if stack.decreasing:
+            for i in range(i, end):
+                fails |= not y[i - 1] > y[i]
+        else:
+            for i in range(i, end):
+                fails |= not y[i - 1] < y[i]
+        i = end
+    return not fails
+
+
+cdef inline void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
+    """Every row is a step."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        stack.starts[i] = i
+        stack.s[i] = <double>y[i] + 0.0                   # -0.0 becomes 0.0
+        stack.w[i] = 1.0 if weights == NULL else weights[i]
+    stack.n = n

@@ -36,6 +36,32 @@ cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept 
     return scale
 
 
+cdef inline Scale roomy_scale_of(Range targets, Range weights, Py_ssize_t n) noexcept nogil:
+    """The scale of sums of n rows and many more.
+
+    Units are powers of 2**64, and there is room for many rows: sums that must be wider, because a finer or a larger
+    number arrives, become so by whole words, and never often.
+    """
+    cdef int count = 32 if n >> 32 == 0 else 62           # bits of as many rows as there is room for
+    cdef Scale scale = scale_of(targets, weights, (<Py_ssize_t>1 << count) - 1)
+    cdef int w_bits
+    if scale.narrow:
+        return scale
+    scale.y_unit &= ~63                                   # rounded down, of negative ones too
+    scale.w_unit &= ~63
+    w_bits = top_of(weights) - scale.w_unit + count
+    scale.w_words = (w_bits + 63) // 64
+    scale.s_words = (top_of(targets) - scale.y_unit + w_bits + 1 + 63) // 64
+    return scale
+
+
+cdef inline int top_of(Range column) noexcept nogil:
+    """The exponent of a power of two, at least 2, that is above all magnitudes."""
+    cdef int above
+    frexp(max(fabs(column.lowest), fabs(column.highest)), &above)
+    return max(above, 1)
+
+
 cdef inline void set_cuts(Scale *scale, Width y, Width w) noexcept nogil:
     """The constants that cut products, their rounding errors and weights in two, or zeros.
 

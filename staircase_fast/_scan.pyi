@@ -1,11 +1,12 @@
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from staircase_fast.exact import Extent
 
+_Scale: TypeAlias = tuple[int, int, int, int, bool, bool, float, float, float, float]
+
 def extent(values: NDArray[Any]) -> tuple[int, float, float, float, bool]: ...
-def scale_of(
-    targets: Extent, weights: Extent, n: int
-) -> tuple[int, int, int, int, bool, bool, float, float, float, float]: ...
+def scale_of(targets: Extent, weights: Extent, n: int) -> _Scale: ...
+def roomy_scale_of(targets: Extent, weights: Extent, n: int) -> _Scale: ...
 def order(scores: NDArray[Any]) -> tuple[int, bool, bool, bool]: ...

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _online, _validation_arrivals, rule, solve
+from staircase_fast import _online, _scan, _validation_arrivals, rule, solve
 from staircase_fast._columns import Column
 from staircase_fast._validation import Steps
 from staircase_fast._validation_arrivals import Arrivals
@@ -23,9 +23,6 @@ from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule
 
 Waiting = list[tuple[float, float, float]]
 
-_WORD = 64
-_MANY_ROWS = 2**32 - 1  # sums have room for as many, or for
-_MOST_ROWS = 2**62 - 1
 _SPARE = 2048  # blocks there is room for before arrays must grow
 _READABLE = (np.float64, np.uint8, np.int64)
 _TICKS = 2**1074  # every float is a multiple of 1 / _TICKS
@@ -187,25 +184,8 @@ class MeanBlocks:
 
 
 def scale_for(targets: Extent, weights: Extent, n: int) -> Scale:
-    """The scale of sums of n rows and many more.
-
-    Units are powers of 2**64, and there is room for many rows: sums that must be wider, because a finer or a larger
-    number arrives, become so by whole words, and never often.
-    """
-    rows = _MANY_ROWS if n <= _MANY_ROWS else _MOST_ROWS
-    scale = scale_of(targets, weights, rows)
-    if scale.narrow:
-        return scale
-    y_unit, w_unit = (unit // _WORD * _WORD for unit in (scale.y_unit, scale.w_unit))
-    w_bits = _top(weights) - w_unit + rows.bit_length()
-    s_bits = _top(targets) - y_unit + w_bits + 1  # one more for the sign
-    s_words, w_words = (-(-bits // _WORD) for bits in (s_bits, w_bits))
-    return scale._replace(y_unit=y_unit, w_unit=w_unit, s_words=s_words, w_words=w_words)
-
-
-def _top(extent: Extent) -> int:
-    """The exponent of a power of two, at least 2, that is above all magnitudes."""
-    return max(math.frexp(max(abs(extent.lowest), abs(extent.highest)))[1], 1)
+    """The scale of sums of n rows and many more."""
+    return Scale(*_scan.roomy_scale_of(targets, weights, n))
 
 
 def empty_sums(scale: Scale, targets: Extent, weights: Extent) -> Sums:
@@ -253,22 +233,14 @@ def _n_words(scale: Scale) -> int:
 def _rescaled(sums: Sums, scale: Scale) -> Sums:
     """The same sums in a scale whose units are as fine, and whose words are as many, or more."""
     old = sums.scale
-    if _n_words(scale) == _n_words(old) and scale[:2] == old[:2]:
+    same_words = _n_words(scale) == _n_words(old) and scale[:2] == old[:2]
+    if scale.narrow or (same_words and (old.tame or not scale.tame)):
         return sums._replace(scale=scale)
-    if old.narrow:
-        integers = np.stack([column.view(np.int64) for column in (sums.s, sums.w)], axis=1)
-        sums = sums._replace(s=integers[:, 0].astype(np.float64), w=integers[:, 1].astype(np.float64))
-        s_words, w_words = integers[:, :1].view(np.uint64), integers[:, 1:].view(np.uint64)
-    else:
-        s_words, w_words = sums.words[:, : old.s_words], sums.words[:, old.s_words :]
-    words = np.zeros((len(sums.starts), _n_words(scale)), dtype=np.uint64)
-    first = (old.y_unit + old.w_unit - scale.y_unit - scale.w_unit) // _WORD
-    stop = first + s_words.shape[1]
-    words[:, first:stop] = s_words
-    words[:, stop : scale.s_words] = np.where(s_words[:, -1:].view(np.int64) < 0, np.uint64(2**64 - 1), np.uint64(0))
-    first = scale.s_words + (old.w_unit - scale.w_unit) // _WORD
-    words[:, first : first + w_words.shape[1]] = w_words
-    return sums._replace(scale=scale, words=words)
+    used, room = int(sums.size[0]) + 1, len(sums.starts)
+    s, w = _resized(sums.s, room, used), _resized(sums.w, room, used)
+    words = np.empty((room, _n_words(scale)), dtype=np.uint64)
+    _online.rescale(old, scale, sums.words[:used].reshape(-1), s[:used], w[:used], words[:used].reshape(-1))
+    return sums._replace(scale=scale, s=s, w=w, words=words)
 
 
 def weights_of(sums: Sums, blocks: slice) -> list[int]:

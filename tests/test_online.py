@@ -707,3 +707,14 @@ def test_threads_that_arrive_too_late_are_told_so_and_the_others_are_kept():
     assert online.n_samples == len(taken)
     x, y = np.array(taken).T
     assert_same_staircase(online.staircase(), sf.fit(x, y))
+
+
+def test_sums_that_no_double_was_kept_of_are_made_up_for_when_targets_grow():
+    """Of targets below 1e-70 exact sums alone are kept; after a larger one, comparisons in doubles begin."""
+    rows = [(1, 1e-80, 100.0), (2, 2e-80, 1.0), (3, -5.0, 1.0), (4, -1.0, 1.0)]
+    online = sf.Online()
+    for row in rows:
+        online.append(*row)
+        online.staircase()
+    x, y, w = zip(*rows, strict=True)
+    assert_same_staircase(online.staircase(), sf.fit(x, y, sample_weight=w))

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -203,3 +204,97 @@ def test_fits_in_threads_of_the_caller_do_not_disturb_each_other():
         caller.join()
     assert len(found) == 6
     assert all(stairs == expected for stairs in found)
+
+
+# Objects that threads share.
+
+
+def hammer(*tasks, n_each=3):
+    """Let several threads do each task, all at once, and change places as often as Python lets them."""
+    errors, barrier = [], threading.Barrier(n_each * len(tasks))
+
+    def work(task):
+        try:
+            barrier.wait()
+            task()
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(task,)) for task in tasks for _ in range(n_each)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    if errors:
+        raise errors[0]
+
+
+def test_threads_may_be_the_first_to_ask_the_same_staircase():
+    for seed in range(20):
+        stairs = sf.fit(X, NOISE + seed)
+        queries = X[:5000]
+        again = sf.fit(X, NOISE + seed)
+        expected = [again.predict(queries, interpolation=how) for how in ("step", "linear")]
+
+        def ask(how, values, stairs=stairs, queries=queries):
+            for _ in range(3):
+                assert np.array_equal(stairs.predict(queries, interpolation=how), values)
+
+        hammer(lambda: ask("step", expected[0]), lambda: ask("linear", expected[1]))  # noqa: B023  (called here)
+
+
+def test_threads_may_be_the_first_to_ask_the_same_map():
+    for _ in range(20):
+        found = sf.fit_groups(X[:600], NOISE[:600], np.arange(600) % 20)
+        expected = [found[key].values for key in range(20)]
+        again = sf.fit_groups(X[:600], NOISE[:600], np.arange(600) % 20)
+
+        def look(again=again, expected=expected):
+            assert all(np.array_equal(again[key].values, expected[key]) for key in range(20))
+
+        hammer(look, n_each=6)
+
+
+def test_threads_may_add_to_the_same_fits():
+    online, accumulator = sf.Online(), sf.Accumulator()
+
+    def push():
+        for _ in range(500):
+            online.append(1.0, 0.1)
+            assert online.staircase().values[0] == 0.1
+
+    def add():
+        for start in range(0, 3000, 300):
+            accumulator.add(X[start : start + 300], NOISE[start : start + 300])
+            assert accumulator.staircase().counts.sum() % 300 == 0
+
+    hammer(push, add)
+    assert online.n_samples == 1500
+    three_times = [np.tile(column[:3000], 3) for column in (X, NOISE)]
+    assert_same_staircase(accumulator.staircase(), sf.fit(*three_times))
+
+
+def test_threads_may_set_the_number_of_threads_while_others_fit():
+    expected = sf.fit(X, NOISE)
+
+    def change():
+        for n in range(1, 50):
+            sf.set_num_threads(n)
+            assert sf.get_num_threads() >= 1
+
+    def fit():
+        for _ in range(5):
+            assert sf.fit(X, NOISE) == expected
+
+    hammer(change, fit)
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
+def test_a_free_threaded_python_stays_free_threaded():
+    code = "import sys, staircase_fast, staircase_fast.cython_api; raise SystemExit(sys._is_gil_enabled())"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
