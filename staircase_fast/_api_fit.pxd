@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc
 from staircase_fast._api_rows cimport Found, Rows
 from staircase_fast._api_staircase cimport Owned, new_staircase
 from staircase_fast._blocks cimport Stack, empty_stack
-from staircase_fast._columns cimport sort_columns, work_bytes
+from staircase_fast._scatter cimport sort_columns, work_bytes
 from staircase_fast._exact cimport Scale
 from staircase_fast._rows cimport find_ties, merge_rows, place_work, work_words
 from staircase_fast._scale cimport scale_of

@@ -1,4 +1,4 @@
-"""Sort rows by score, and what goes with each score along with it (_columns.pxd).
+"""Sort rows by score, and what goes with each score along with it (_scatter.pxd).
 
 Kernels here assume clean input: n >= 1, contiguous columns, no NaN.
 """
@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t
 
 from staircase_fast cimport _columns
 from staircase_fast._cells cimport floating
-from staircase_fast._columns cimport bits
+from staircase_fast._scatter cimport bits
 
 
 def work_size(Py_ssize_t n):

@@ -590,5 +590,6 @@ def library(name: str, what: str, extra: str = "") -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        remedy = f'; `pip install "staircase_fast[{extra}]"` brings it' if extra else ""
-        raise ImportError(f"`{what}` needs {name}, which is not installed{remedy}.") from None
+        package = "scikit-learn" if name.startswith("sklearn") else name.partition(".")[0]
+        way = f": pip install 'staircase_fast[{extra}]'" if extra else ""
+        raise ImportError(f"{what} needs {package}, which is not installed{way}.") from None

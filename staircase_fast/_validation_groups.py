@@ -235,7 +235,7 @@ def _arrow_groups(given: Any) -> GroupColumn:
 
 def _by_pyarrow(given: Any) -> Any:
     """Keys of whatever library: strings are told apart by pyarrow."""
-    arrow = library("pyarrow", "groups", extra="arrow")
+    arrow = library("pyarrow", "`groups`", extra="arrow")
     return arrow.array(given) if hasattr(type(given), "__arrow_c_array__") else arrow.chunked_array(given)
 
 

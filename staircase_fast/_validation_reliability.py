@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _validation
-from staircase_fast._validation import Columns, _number, _range_text, _refuse
+from staircase_fast._columns import _refuse
+from staircase_fast._validation import Columns, _number, _range_text
 from staircase_fast.exact import extent_of
 from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of
 
@@ -117,8 +118,3 @@ def few_enough(n: int) -> None:
     """Refuse more rows than kernels can count."""
     if n >= 2**32:
         raise ValueError(f"`bands` must be None for 2**32 rows or more; got {n} rows.")
-
-
-def missing_package(what: str, package: str, extra: str) -> NoReturn:
-    """Say which extra has what is missing."""
-    raise ImportError(f"{what} needs {package}: pip install 'staircase_fast[{extra}]'.")

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from staircase_fast import _validation
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 
 _FLOATS = (np.float64, np.float32)
 

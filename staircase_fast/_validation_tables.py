@@ -13,26 +13,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from staircase_fast._validation import Column, unknown_loss
+from staircase_fast._columns import Column
+from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
 from staircase_fast.losses import BY_NAME, Loss, loss_of
 
 _MOST_NAMES = 50
 _PICTURES = ("png", "svg", "pdf")
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): invalid value '(.*)'")
-
-
-def library(name: str, extra: str) -> Any:
-    """A library that comes with an extra."""
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        library = name.partition(".")[0]
-        raise ImportError(
-            f"this needs {library}, which is not installed: pip install 'staircase_fast[{extra}]'."
-        ) from None
 
 
 def position(file: str, names: list[str], wanted: str) -> int:

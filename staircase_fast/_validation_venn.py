@@ -7,20 +7,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from staircase_fast._validation import (
-    Column,
-    Rows,
-    _array,
-    _column,
-    _float_column,
-    _number,
-    _refuse,
-    _same_length,
-    judge_weights,
-    no_nan,
-    score_column,
-    weight_column,
-)
+from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
+from staircase_fast._validation import Rows, _number, _same_length, judge_weights, no_nan, score_column, weight_column
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, extent_of, order_of
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import _resample, solve, threads
 from staircase_fast import _validation_reliability as _validation
-from staircase_fast._validation import Columns, rows_of_losses
+from staircase_fast._validation import Columns, library, rows_of_losses
 from staircase_fast._validation_reliability import Plan, Progress
 from staircase_fast.losses import Loss, PoissonDeviance
 from staircase_fast.ordered import UNBOUNDED
@@ -243,11 +243,7 @@ class _Teller:
     def __init__(self, progress: bool | Progress, total: int) -> None:
         self.told, self.bar = 0, None
         if progress is True:
-            try:
-                from tqdm import tqdm
-            except ImportError:
-                _validation.missing_package("`progress=True`", "tqdm", "plot")
-            self.bar = tqdm(total=total, unit="resample")
+            self.bar = library("tqdm", "`progress=True`", extra="plot").tqdm(total=total, unit="resample")
         self.function = progress if callable(progress) else None
 
     def __call__(self, done: int, total: int) -> None:

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 from staircase_fast.fit import fit
 from staircase_fast.groups import fit_columns
 from staircase_fast.prior import with_prior
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Direction
 
 
 class Options(NamedTuple):
     """How scores are calibrated."""
 
-    increasing: bool | str
+    increasing: Direction
     pseudo_count: float
     interpolation: str
     n_threads: int | None

@@ -96,7 +96,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         ensemble: bool | str = "auto",
         prior: str = "none",
         interpolation: str = "linear",
-        increasing: bool | str = True,
+        increasing: Direction = True,
         n_jobs: int | None = None,
         n_threads: int | None = None,
     ) -> None:

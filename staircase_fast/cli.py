@@ -72,7 +72,7 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
 def result_of(options: argparse.Namespace) -> dict[str, Any]:
     """Do what a command other than `demo` asks for, and tell its result."""
     for name in ("pyarrow", "tqdm"):
-        _validation_tables.library(name, "cli")
+        _validation.library(name, "this", extra="cli")
     import importlib
 
     module = importlib.import_module(f"staircase_fast.{'report' if options.command == 'report' else 'commands'}")

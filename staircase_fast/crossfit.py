@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from staircase_fast import _validation_sklearn
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 from staircase_fast._validation_sklearn import in_their_words
 from staircase_fast.calibration import Options, fit_classes
 from staircase_fast.staircase import Staircase

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast import _validation_tables, cli
+from staircase_fast import _validation, cli
 
 _TITLES = {"mean_score": "Brier score", "miscalibration": "miscalibration", "calibration_error": "calibration error"}
 
@@ -28,7 +28,7 @@ def overconfident_model(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDA
 
 def main(rows: int = 2_000_000, folder: str = "demo") -> None:
     """Generate, fit, apply, report, certify, compare; all files go to the folder."""
-    _validation_tables.library("pyarrow", "cli")
+    _validation.library("pyarrow", "this", extra="cli")
     os.makedirs(folder, exist_ok=True)
     past, new, model = (os.path.join(folder, name) for name in ("past.parquet", "new.parquet", "model.json"))
     print(f"{rows:,} scores of an overconfident model with what happened, and {rows:,} new ones.")
@@ -63,7 +63,7 @@ def _shown(*words: str) -> dict[str, Any]:
 
 def _reported(folder: str, new: str, model: str) -> dict[str, Any] | None:
     try:
-        _validation_tables.library("matplotlib", "plot")
+        _validation.library("matplotlib", "this", extra="plot")
     except ImportError as error:
         print(f"\nNo report: {error}")
         return None
@@ -89,7 +89,7 @@ def _print_rates(past: str, new: str, fit_seconds: float, apply_seconds: float) 
         "apply, file to file": (apply_seconds, None),
     }
     try:
-        isotonic = _validation_tables.library("sklearn.isotonic", "sklearn")
+        isotonic = _validation.library("sklearn.isotonic", "this", extra="sklearn")
     except ImportError as error:
         print(f"\nNo comparison: {error}")
         rates |= {"fit, in memory": (fit, None), "predict, in memory": (predict, None)}

@@ -38,7 +38,7 @@ def write(
     _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan"))
     _validation.choice("dtype", dtype, ("float64", "float32"))
     names = _validation_export.value_names(*names)
-    onnx = _validation.library("onnx", "to_onnx", extra="onnx")
+    onnx = _validation.library("onnx", "`to_onnx`", extra="onnx")
     table = pieces.of_staircase(stairs, linear=interpolation == "linear", outside=out_of_bounds == "clip")
     graph = _Graph(onnx, names)
     scores = names[0] if dtype == "float64" else graph.add("Cast", names[0], to=onnx.TensorProto.DOUBLE)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, cells, threads
-from staircase_fast._validation import Column
+from staircase_fast._columns import Column
 from staircase_fast._validation_venn import PairSteps
 
 _NO_LINES = np.empty((0, 4))

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast._validation_reliability import missing_package
+from staircase_fast import _validation
 
-try:
-    from matplotlib.axes import Axes
-    from matplotlib.ticker import FixedLocator, MaxNLocator
-except ImportError:
-    missing_package("a plot", "matplotlib", "plot")
+_validation.library("matplotlib.axes", "a plot", extra="plot")
+
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.ticker import FixedLocator, MaxNLocator  # noqa: E402
 
 if TYPE_CHECKING:
     from staircase_fast.assessment import Reliability

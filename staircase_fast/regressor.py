@@ -17,6 +17,7 @@ from staircase_fast.accumulator import Accumulator
 from staircase_fast.fit import fit
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
+from staircase_fast.typing import Direction
 
 
 class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,7 +94,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         *,
         y_min: float | None = None,
         y_max: float | None = None,
-        increasing: bool | str = True,
+        increasing: Direction = True,
         out_of_bounds: str = "nan",
         loss: str | Loss = "squared",
         interpolation: str = "linear",

@@ -12,7 +12,7 @@ import io
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from staircase_fast import _validation_tables
+from staircase_fast import _validation
 from staircase_fast.staircase_map import StaircaseMap
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def page(facts: Facts) -> str:
 
 def picture(facts: Facts, form: str, *, numbers: bool = True, dark: bool = False) -> bytes:
     """The diagrams before and after as an image: "svg", "png", "pdf" ..; numbers are written into it, or not."""
-    _validation_tables.library("matplotlib", "plot")
+    _validation.library("matplotlib", "this", extra="plot")
     import matplotlib.figure  # without pyplot: no window, nothing shared
     import matplotlib.style
 

@@ -9,7 +9,7 @@ array([[0.5, 0.5]])
 
 from staircase_fast import _validation
 
-_validation.library("sklearn", "staircase_fast.sklearn", extra="sklearn")
+_validation.library("sklearn", "`staircase_fast.sklearn`", extra="sklearn")
 
 from staircase_fast.calibrator import StaircaseCalibrator  # noqa: E402
 from staircase_fast.crossfit import CalibratedPair  # noqa: E402

@@ -367,7 +367,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         1     a   2.0    2.0    1.0     1.0      1
         2     b   1.0    2.0    2.5     2.0      2
         """
-        pandas = _validation.library("pandas", "to_frame")
+        pandas = _validation.library("pandas", "`to_frame`")
         n_steps = np.diff(self.offsets)
         keys = map_file.key_array(self._keys)
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}

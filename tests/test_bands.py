@@ -319,5 +319,5 @@ def test_a_bar_shows_progress_on_stderr(capsys):
 
 def test_without_tqdm_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"`progress=True` needs tqdm: pip install 'staircase_fast\[plot\]'"):
+    with pytest.raises(ImportError, match=r"`progress=True` needs tqdm, .* pip install 'staircase_fast\[plot\]'"):
         sf.reliability(FORECASTS, LABELS, bands="confidence", n_resamples=30, progress=True)

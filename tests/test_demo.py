@@ -42,7 +42,7 @@ def test_what_is_not_installed_is_left_out(tmp_path, capsys, monkeypatch):
     demo.main(2000, str(tmp_path))
     shown = capsys.readouterr().out
     assert "No report: this needs matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in shown
-    assert "No comparison: this needs sklearn, which is not installed: pip install 'staircase_fast[sklearn]'." in shown
+    assert "No comparison: this needs scikit-learn, which is not installed: pip install" in shown
     assert not (tmp_path / "report.html").exists()
 
 

