@@ -6,12 +6,13 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from staircase_fast._cells cimport find_buckets, floating, map_of
+from staircase_fast._cells cimport BATCH, find_buckets, floating, map_of
 from staircase_fast._follow cimport (
-    Index, Line, Stairs, fill_index, follow, follow_lines, index_of, line_after, no_index,
+    Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index,
 )
+from staircase_fast._nan cimport first_nan, has_nan
 from staircase_fast._select cimport prefetch
-from staircase_fast._steps cimport Entry, step_of
+from staircase_fast._steps cimport Entry, step_by, step_of
 
 cdef enum:
     AHEAD = 16                # queries whose memory is asked for before they are looked up
@@ -96,7 +97,7 @@ def evaluate_pairs(
     cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
     cdef bint missing = False
     if index.shape[0]:
-        steps = Index(<const Entry *>&index[0, 0], index.shape[0] > MANY_ENTRIES, map_of(bucket_map))
+        steps = index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
     with nogil:
         while start < n and not missing:
             size = min(BATCH, n - start)

@@ -17,6 +17,7 @@ from staircase_fast import _validation, _validation_sklearn
 from staircase_fast.calibration import Options, probabilities
 from staircase_fast.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
 from staircase_fast.prior import PSEUDO_COUNTS
+from staircase_fast.typing import Direction
 
 
 class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
