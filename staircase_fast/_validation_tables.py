@@ -6,6 +6,7 @@ Messages name the file, the column, and the row, counted from 0 over the whole f
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -69,6 +70,24 @@ def picture_format(path: str) -> str:
     if found not in _PICTURES:
         raise ValueError(f"{path}: a picture must end in one of {', '.join(f'.{form}' for form in _PICTURES)}.")
     return found
+
+
+def delimiter(text: str) -> str:
+    """What stands between columns of text; a tab may be written as backslash t."""
+    found = "\t" if text == r"\t" else text
+    if len(found) != 1 or found in '"\r\n':
+        raise ValueError(f"`delimiter` must be a single character; got {text!r}.")
+    return found
+
+
+def different_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
+    """Refuse to write over what is read, to write two things to one place, and to read two from one pipe."""
+    given = [*read.items(), *written.items()]
+    for (name, path), (other_name, other_path) in itertools.combinations(given, 2):
+        pipes = {name in written, other_name in written} == {True, False}  # standard input is not standard output
+        same = path is not None and other_path is not None and os.path.realpath(path) == os.path.realpath(other_path)
+        if same and not (path == "-" and pipes) and (path == "-" or other_name in written):
+            raise ValueError(f"{name} and {other_name} must be different files; both are {path!r}.")
 
 
 def no_header(file: str) -> NoReturn:

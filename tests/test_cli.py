@@ -113,6 +113,13 @@ def test_labels_may_be_true_and_false_in_text_and_rows_may_fall(folder, capsys):
     assert "steps" in shown.err  # standard output has the model
 
 
+@pytest.mark.parametrize("delimiter", [";", r"\t"])
+def test_the_delimiter_may_be_any_character(folder, capsys, delimiter):
+    Path("a.csv").write_text("score;label\n1;0\n2;1\n".replace(";", delimiter.replace(r"\t", "\t")))
+    assert run("fit", "a.csv", "--delimiter", delimiter, "--model", "m.json") == 0
+    assert sf.Staircase.load("m.json") == sf.fit([1, 2], [0, 1])
+
+
 @pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
 def test_streaming_gives_the_same_model(folder, capsys, monkeypatch, name):
     monkeypatch.setattr(tables, "ROWS", 60)
@@ -317,6 +324,14 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
         (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ";;"], "`delimiter` must be a single character; got ';;'"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single character; got ''"),
+        (["fit", "a.csv", "--model", "./a.csv"], "DATA and --model must be different files; both are"),
+        (["fit", "a.csv", "--model", "-", "--json"], "--json and what is written to - cannot share standard output"),
+        (["apply", "-", "--model", "-", "--output", "o"], "DATA and --model must be different files; both are '-'"),
+        (["apply", "a.csv", "--model", "m", "--output", "m"], "--model and --output must be different files"),
+        (["report", "a.csv", "--output", "a", "--plot", "a"], "--output and --plot must be different files; both are"),
+        (["report", "a.csv", "--output", "a.csv"], "DATA and --output must be different files; both are 'a.csv'"),
         (["demo", "--rows", "-5"], "`rows` must be an integer >= 1"),
     ],
 )
