@@ -155,6 +155,8 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # what a shell says is to be ignored, as for programs in the background, stays so
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     try:
         for number in before:
             signal.signal(number, interrupt)

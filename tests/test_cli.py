@@ -415,6 +415,20 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
+@POSIX
+def test_signals_that_are_to_be_ignored_stay_so(folder, capsys, monkeypatch):
+    def fit(options):
+        signal.raise_signal(signal.SIGINT)
+        return {"rows": 0}
+
+    monkeypatch.setattr(commands, "fit", fit)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run("fit", "a.csv", "--model", "m") == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_errors_of_any_kind_are_one_line(capsys, monkeypatch):
     for error, message in {
         MemoryError(): "MemoryError",
@@ -519,22 +533,27 @@ def test_a_read_only_folder_is_told(folder):
 
 @POSIX
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "words", [["fit", "-", "--model", "new.json"], ["apply", "-", "--model", "m.json", "--output", "o.csv"]]
+    ("words", "form", "number"),
+    [
+        (["fit", "-", "--model", "new.json"], "csv", signal.SIGINT),
+        (["fit", "-", "--model", "new.json"], "arrow", signal.SIGTERM),
+        (["apply", "-", "--model", "m.json", "--output", "o.csv"], "arrow", signal.SIGINT),
+        (["apply", "-", "--model", "m.json", "--output", "o.parquet"], "arrow", signal.SIGTERM),
+    ],
 )
-def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, number, words):
+def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, words, form, number):
     sf.fit([0], [0]).save("m.json")
     before = set(os.listdir())
     with subprocess.Popen(
-        [*COMMAND, *words, "--format", "arrow"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*COMMAND, *words, "--format", form], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=HERE,
-    ) as process:
-        writer = ipc.new_stream(process.stdin, problem().schema)
-        writer.write_table(problem())
+    ) as process:  # fmt: skip
+        if form == "csv":
+            process.stdin.write(b"score,label\n1,0\n")
+        else:
+            writer = ipc.new_stream(process.stdin, problem().schema)
+            writer.write_table(problem())
         process.stdin.flush()
         patience = time.monotonic() + 60
         while not any(name.startswith(".staircase-") for name in os.listdir()):
