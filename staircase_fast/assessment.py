@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from staircase_fast import _validation, decomposition, documents, settings, solve, threads
+from staircase_fast import _validation, decomposition, documents, settings, solve
 from staircase_fast import _validation_reliability as judge
 from staircase_fast.decomposition import Histogram
 from staircase_fast.fit import of_columns
@@ -251,7 +251,8 @@ def reliability(
     if plan is not None:
         from staircase_fast.bands import make_bands
 
-        found = make_bands(columns, loss, stairs, plan, settings.num_threads(n_threads, threads.ROWS_EACH))
+        # rows are resampled many times: fewer of them are worth a thread
+        found = make_bands(columns, loss, stairs, plan, settings.num_threads(n_threads, 64 * n))
     name = loss.name if isinstance(loss, judge.Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, histogram, found)
 

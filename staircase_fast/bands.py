@@ -23,7 +23,7 @@ _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
 _POINTS = 512  # scores, spread evenly over rows
 _STEPS = 512  # whose ends are scores too; of more steps, the points above are enough
-_FEW_ROWS = 4096  # are drawn one by one
+_FEW_ROWS = 256  # are drawn one by one
 _SHORT = 4.0  # standard deviations by which the sum of Poisson counts is too low on average
 _MEANS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # of the tables, in rows
 _EACH_ROW = np.empty(0, dtype=np.int64)
@@ -53,7 +53,9 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_th
     # curves themselves, nothing between two of them: there may be infinite values
     outside = math.floor((1.0 - plan.level) / 2.0 * len(curves) + 1e-9)  # on each side
     outside = min(outside, (len(curves) - 1) // 2)
-    lower, upper = curves[[outside, -1 - outside]]
+    lower, upper = curves[outside].copy(), curves[-1 - outside].copy()
+    for column in (x, lower, upper):
+        column.setflags(write=False)
     return Bands(x, lower, upper, plan.kind, plan.level, plan.n_resamples)
 
 
@@ -62,8 +64,10 @@ def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_thr
     rows, kept = rows_of_losses(*columns, loss)
     _validation.few_enough(len(rows.scores))
     samples, kept = solve.samples_of(rows, kept)
-    ends = np.flatnonzero(samples.ends) if len(samples.ends) else np.arange(len(samples.scores))
-    borders = np.append(0, ends + 1)
+    if len(samples.ends):
+        borders = np.append(0, np.flatnonzero(samples.ends) + 1).astype(np.int64, copy=False)
+    else:
+        borders = np.arange(len(samples.scores) + 1, dtype=np.int64)
     places = _places(samples.scores, borders, stairs)
     if isinstance(loss, PoissonDeviance):
         samples = solve.as_means(samples)
@@ -86,7 +90,7 @@ def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers
     if stairs.n_steps <= _STEPS:
         ends = np.searchsorted(scores, np.concatenate([stairs.left, stairs.right]).astype(scores.dtype))
         rows = np.concatenate([rows, ends])
-    return np.unique(np.searchsorted(borders, rows, side="right") - 1)
+    return np.unique(np.searchsorted(borders, rows, side="right") - 1).astype(np.int64, copy=False)
 
 
 def _scaled(samples: Samples) -> tuple[_Floats, _Floats, int]:
@@ -114,12 +118,12 @@ def _drawn(samples: Samples, borders: _Integers, places: _Integers) -> tuple[Cal
     """Rows drawn with replacement, each with its weight, where steps are means."""
     n, first = len(samples.scores), _segments(samples, borders, places)
     starts = borders[first]
-    at = np.searchsorted(first, places, side="right") - 1
+    at = (np.searchsorted(first, places, side="right") - 1).astype(np.int64, copy=False)
     if not len(samples.weights) and bool(np.all((samples.targets == 0) | (samples.targets == 1))):
         # two cells to a segment: all that are 1, and all that are 0
         ones = np.add.reduceat(samples.targets, starts).astype(np.int64)
         sizes = np.column_stack([ones, np.diff(starts, append=n) - ones]).reshape(-1)
-        ends, segments = np.cumsum(sizes), np.arange(2, len(sizes) + 1, 2)
+        ends, segments = np.cumsum(sizes), np.arange(2, len(sizes) + 1, 2, dtype=np.int64)
         s, w, unit = np.tile([1.0, 0.0], len(ones)), np.ones(len(sizes)), 0
     else:
         ends, segments = _EACH_ROW, np.append(starts[1:], n)
@@ -231,7 +235,7 @@ def _run(make_fit: Callable[[], Fit], curves: _Floats, plan: Plan, n_threads: in
 
 def _state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
     """The random state of a resample, which depends on nothing else."""
-    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
     return own.generate_state(4, np.uint64).astype(np.uint64)
 
 

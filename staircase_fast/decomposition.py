@@ -63,8 +63,10 @@ def decompose(
     _validation.finite_scores(best, spread)
     # none is negative but for rounding: neither the forecasts nor a constant are better than the staircase
     parts = Parts(own, max(gained, 0.0), max(spread, 0.0), best, off)
-    counts = np.sum([tally for _, tally in found], axis=0)
-    return parts, Histogram(counts if len(w) else counts.astype(np.int64), edges)
+    counts = np.sum([tally for _, tally in found], axis=0).astype(np.float64 if len(w) else np.int64)
+    for column in (counts, edges):
+        column.setflags(write=False)
+    return parts, Histogram(counts, edges)
 
 
 def _sum(numbers: Iterable[float]) -> float:

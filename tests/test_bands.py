@@ -41,7 +41,7 @@ def curves(x, y, w=None, score="brier", kind="confidence", n_resamples=1, seed=0
     return bands.resampled(_validation.columns(x, y, w), loss, stairs, plan, n_threads)
 
 
-@pytest.mark.parametrize("n", [1, 7, 4095, 4096, 50_000])
+@pytest.mark.parametrize("n", [1, 7, 255, 256, 4096, 50_000])
 def test_as_many_rows_are_drawn_as_there_are(n):
     ends = np.unique(np.append(np.random.default_rng(n).integers(0, n, n // 3), n))
     for number in range(20):
@@ -63,6 +63,19 @@ def test_counts_are_multinomial(sizes):
     assert np.all(np.abs(counts.mean(axis=0) - sizes) <= 4.5 * np.sqrt(np.diag(expected) / draws))
     assert np.all(np.abs(np.cov(counts.T) - expected) <= 6 * np.sqrt(2 / draws) * scale)
     assert np.all(counts[:, sizes == 0] == 0)
+
+
+def test_draws_that_are_too_many_are_made_again(monkeypatch):
+    monkeypatch.setattr(bands, "_SHORT", 0.0)  # every second time
+    sizes = np.array([1, 3000, 2000])
+    tables, counts = bands._tables(5001), np.empty(3, dtype=np.uint32)
+    found = []
+    for number in range(1000):
+        _resample.draw(state(number), 5001, np.cumsum(sizes), *tables, counts)
+        found.append(counts.tolist())
+    assert {sum(one) for one in found} == {5001}
+    error = np.sqrt(sizes * (1 - sizes / 5001) / 1000)
+    assert np.all(np.abs(np.mean(found, axis=0) - sizes) <= 4.5 * error)
 
 
 def test_the_counts_of_single_rows_have_the_chances_of_a_poisson_distribution_in_the_limit():

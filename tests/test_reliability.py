@@ -128,18 +128,13 @@ def test_log_odds_may_be_infinite():
     assert sf.reliability([np.inf], [1], score="logistic").mean_score == 0.0
 
 
-@pytest.mark.long
-def test_the_mean_score_is_that_of_scikit_learn():
-    metrics = pytest.importorskip("sklearn.metrics")
+def test_mean_scores_are_what_textbooks_say():
     rng = np.random.default_rng(3)
     x, w = rng.random(5000), rng.random(5000)
     y = rng.random(5000) < x**2
-    assert sf.reliability(x, y, sample_weight=w).mean_score == pytest.approx(
-        metrics.brier_score_loss(y, x, sample_weight=w), rel=1e-12
-    )
-    assert sf.reliability(x, y, sample_weight=w, score="log").mean_score == pytest.approx(
-        metrics.log_loss(y, x, sample_weight=w), rel=1e-12
-    )
+    brier, log = (x - y) ** 2, -np.log(np.where(y, x, 1 - x))
+    assert sf.reliability(x, y, sample_weight=w).mean_score == pytest.approx(np.average(brier, weights=w), rel=1e-12)
+    assert sf.reliability(x, y, score="log").mean_score == pytest.approx(log.mean(), rel=1e-12)
 
 
 def test_neither_threads_nor_the_kind_of_arrays_matter():
@@ -217,7 +212,7 @@ def test_losses_beyond_all_numbers_are_refused():
         sf.reliability([1.0, 1.0, 2.0], [1e200, -1e200, 3.0], score="squared")
     n = 3 * decomposition._CHUNK
     with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
-        sf.reliability(np.zeros(n), np.resize([9e151, -9e151], n), score="squared")
+        sf.reliability(np.zeros(n), np.resize([5e151, -5e151], n), score="squared")
 
 
 def test_the_result_goes_through_json_pickle_and_copy():
