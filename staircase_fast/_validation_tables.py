@@ -227,25 +227,36 @@ def _first_refused(text: Any) -> int:
     return low
 
 
-def group_keys(given: Any, kind: type | None = None) -> Any:
-    """A column of groups as keys of this kind; without one, text that looks like integers throughout is integers."""
+def group_keys(given: Any, kind: type) -> Any:
+    """A column of groups as keys of the kind that a model has."""
     import pyarrow as pa
 
-    is_text = "string" in str(given.type)
-    if kind is str and not is_text:
-        return given.cast(pa.string())
-    if kind is bool and is_text:
-        return given.cast(pa.bool_())
-    if is_text and kind is not str:
-        try:
-            integers = given.cast(pa.int64())
-        except pa.ArrowInvalid:
-            if kind is None:
-                return given
-            raise
-        if kind is int or integers.cast(given.type).equals(given):
-            return integers
-    return given
+    own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+    is_text = "string" in str(own)
+    if is_text == (kind is str):
+        return given
+    if own != given.type:
+        given = given.cast(own)
+    return given.cast({str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind])
+
+
+def keys_of_text(given: Any) -> Any:
+    """The groups of a text file: integers if all are written as integers are, else text."""
+    import pyarrow as pa
+
+    try:
+        integers = given.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return given
+    return integers if integers.cast(given.type).equals(given) else given
+
+
+def streaming_suits(group: str | None, direction: str) -> None:
+    """Refuse what a fit of sums cannot do."""
+    if group is not None:
+        raise ValueError(f"--streaming fits all rows together; got --group {group}.")
+    if direction == "auto":
+        raise ValueError("--streaming must be told a direction; got --direction auto.")
 
 
 def groups_fit_model(group: str | None, *, is_map: bool) -> None:

@@ -39,6 +39,7 @@ def problem(n=500, seed=0):
             "weight": rng.integers(1, 4, n),
             "city": rng.choice(["oslo", "rome"], n),
             "zone": rng.integers(1, 4, n),
+            "code": pa.array(rng.choice(["01", "2"], n)).dictionary_encode(),
         }
     )
 
@@ -174,12 +175,12 @@ def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
     assert set(found["score"].to_pylist()) == {3.0}
 
 
-@pytest.mark.parametrize("group", ["city", "zone"])
+@pytest.mark.parametrize("group", ["city", "zone", "code"])
 @pytest.mark.parametrize("fitted", ["data.parquet", "data.csv"])
 @pytest.mark.parametrize("applied", ["data.parquet", "data.csv"])
 def test_groups_have_staircases_of_their_own_whatever_the_format(folder, capsys, group, fitted, applied):
     code, result = told(capsys, "fit", fitted, "--group", group, "--model", "m")
-    assert (code, result["groups"]) == (0, 2 if group == "city" else 3)
+    assert (code, result["groups"]) == (0, 3 if group == "zone" else 2)
     assert run("apply", applied, "--group", group, "--model", "m", "--output", "out.parquet") == 0
     data = problem()
     expected = sf.fit_groups(data["score"], data["label"], data[group])
@@ -295,6 +296,16 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         ("fit", ".", "--format", "csv", "--model", "x"): "directory",
         ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
         ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
+        ("fit", "data.csv", "--group", "id", "--streaming", "--model", "x"): "--streaming fits all rows together",
+        (
+            "fit",
+            "data.csv",
+            "--direction",
+            "auto",
+            "--streaming",
+            "--model",
+            "x",
+        ): "--streaming must be told a direction",
         ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
         ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
         ("apply", "data.csv", "--model", "not.json", "--output", "x.csv"): "not.json: field `version` is missing.",
@@ -351,7 +362,7 @@ def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
     out = io.TextIOWrapper(io.BytesIO())
     with contextlib.redirect_stdout(out):
         assert run("apply", "data.csv", "--model", "-", "--output", "-") == 0
-    assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,calibrated\n00000,")
+    assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,code,calibrated\n00000,")
     assert "rows                500\n" in capsys.readouterr().err
 
 
