@@ -6,6 +6,7 @@ Messages name the file, the column, and the row, counted from 0 over the whole f
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -57,6 +58,24 @@ def picture_format(path: str) -> str:
     if found not in _PICTURES:
         raise ValueError(f"{path}: a picture must end in one of {', '.join(f'.{form}' for form in _PICTURES)}.")
     return found
+
+
+def delimiter(text: str) -> str:
+    """What stands between columns of text; a tab may be written as backslash t."""
+    found = "\t" if text == r"\t" else text
+    if len(found) != 1 or found in '"\r\n':
+        raise ValueError(f"`delimiter` must be a single character; got {text!r}.")
+    return found
+
+
+def different_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
+    """Refuse to write over what is read, to write two things to one place, and to read two from one pipe."""
+    given = [*read.items(), *written.items()]
+    for (name, path), (other_name, other_path) in itertools.combinations(given, 2):
+        pipes = {name in written, other_name in written} == {True, False}  # standard input is not standard output
+        same = path is not None and other_path is not None and os.path.realpath(path) == os.path.realpath(other_path)
+        if same and not (path == "-" and pipes) and (path == "-" or other_name in written):
+            raise ValueError(f"{name} and {other_name} must be different files; both are {path!r}.")
 
 
 def no_header(file: str) -> NoReturn:
@@ -196,25 +215,36 @@ def _first_refused(text: Any) -> int:
     return low
 
 
-def group_keys(given: Any, kind: type | None = None) -> Any:
-    """A column of groups as keys of this kind; without one, text that looks like integers throughout is integers."""
+def group_keys(given: Any, kind: type) -> Any:
+    """A column of groups as keys of the kind that a model has."""
     import pyarrow as pa
 
-    is_text = "string" in str(given.type)
-    if kind is str and not is_text:
-        return given.cast(pa.string())
-    if kind is bool and is_text:
-        return given.cast(pa.bool_())
-    if is_text and kind is not str:
-        try:
-            integers = given.cast(pa.int64())
-        except pa.ArrowInvalid:
-            if kind is None:
-                return given
-            raise
-        if kind is int or integers.cast(given.type).equals(given):
-            return integers
-    return given
+    own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+    is_text = "string" in str(own)
+    if is_text == (kind is str):
+        return given
+    if own != given.type:
+        given = given.cast(own)
+    return given.cast({str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind])
+
+
+def keys_of_text(given: Any) -> Any:
+    """The groups of a text file: integers if all are written as integers are, else text."""
+    import pyarrow as pa
+
+    try:
+        integers = given.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return given
+    return integers if integers.cast(given.type).equals(given) else given
+
+
+def streaming_suits(group: str | None, direction: str) -> None:
+    """Refuse what a fit of sums cannot do."""
+    if group is not None:
+        raise ValueError(f"--streaming fits all rows together; got --group {group}.")
+    if direction == "auto":
+        raise ValueError("--streaming must be told a direction; got --direction auto.")
 
 
 def groups_fit_model(group: str | None, *, is_map: bool) -> None:

@@ -66,7 +66,22 @@ def run() -> int:
 def options_of(words: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command line; it ends the program if they make no sense."""
     words = list(words)
-    return _parser().parse_args(words, argparse.Namespace(arguments=words))
+    parser = _parser()
+    options = parser.parse_args(words, argparse.Namespace(arguments=words))
+    if options.command != "demo":
+        read = {"DATA": options.data, "--default": getattr(options, "default", None)}
+        written = {"--output": options.output, "--plot": getattr(options, "plot", None)}
+        (written if options.command == "fit" else read)["--model"] = options.model
+        options.to_stdout = "-" in written.values()
+        if options.command == "apply" and options.data != "-":
+            del read["DATA"]  # it may be replaced
+        try:
+            _validation_tables.different_files(read, written)
+        except ValueError as error:
+            parser.error(str(error).rstrip("."))
+        if options.to_stdout and options.json:
+            parser.error("--json and what is written to - cannot share standard output")
+    return options
 
 
 def result_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -80,8 +95,7 @@ def result_of(options: argparse.Namespace) -> dict[str, Any]:
     if options.json:
         print(json.dumps(_plain(result), allow_nan=False))
     else:
-        # what is on standard output may be data
-        print(_told(result), file=sys.stderr if "-" in (options.model, options.output) else sys.stdout)
+        print(_told(result), file=sys.stderr if options.to_stdout else sys.stdout)
     return result
 
 
@@ -141,6 +155,8 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # what a shell says is to be ignored, as for programs in the background, stays so
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     try:
         for number in before:
             signal.signal(number, interrupt)
@@ -229,7 +245,11 @@ def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
     command.add_argument("data", metavar="DATA")
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
     command.add_argument("--format", choices=("csv", "tsv", "parquet", "arrow"), help="of pipes and unknown extensions")
-    command.add_argument("--delimiter", help="between the columns of text (default: , or a tab)")
+    command.add_argument(
+        "--delimiter",
+        type=_judged(_validation_tables.delimiter),
+        help="between the columns of text (default: , or a tab)",
+    )
     command.add_argument("--threads", type=_judged(_count("threads")), help="how many (default: all processors)")
     command.add_argument("--json", action="store_true", help="print results as JSON")
     command.set_defaults(model=None, output=None)

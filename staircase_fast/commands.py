@@ -95,6 +95,8 @@ def fit(options: argparse.Namespace) -> Result:
     settings = {"loss": options.loss, "increasing": rising, "bounds": options.bounds}
     if options.group and options.model == "-":
         _validation_tables.no_text(options.model)
+    if options.streaming:
+        _validation_tables.streaming_suits(options.group, options.direction)
     with _model_file(options.model) as path:
         if options.streaming:
             model: Model = _streamed(options, rising)
@@ -102,7 +104,7 @@ def fit(options: argparse.Namespace) -> Result:
             columns = collected(options)
             with told_of(options):
                 if "groups" in columns:
-                    columns["groups"] = keys_for(None, columns["groups"])
+                    columns["groups"] = keys_for(None, columns["groups"], options)
                     model = sf.fit_groups(**columns, **settings, n_threads=options.threads)
                 else:
                     model = sf.fit(**columns, **settings, n_threads=options.threads)
@@ -151,11 +153,11 @@ def load(path: str) -> Model:
         return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
 
 
-def keys_for(model: Model | None, groups: Any) -> Any:
-    """A column of groups as keys of the kind that a model of groups has, or a new one would have."""
-    return _validation_tables.group_keys(
-        groups, type(next(iter(model))) if isinstance(model, sf.StaircaseMap) else None
-    )
+def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
+    """A column of groups as keys of the kind that a model has; without one, as the file has them."""
+    if isinstance(model, sf.StaircaseMap):
+        return _validation_tables.group_keys(groups, type(next(iter(model))))
+    return _validation_tables.keys_of_text(groups) if place(options, options.data).is_text else groups
 
 
 def apply(options: argparse.Namespace) -> Result:
@@ -209,7 +211,7 @@ def _calibrated(
         if isinstance(model, sf.Staircase):
             made: NDArray[np.float64] = model.predict(scores, **settings)
             return made
-        keys = keys_for(model, columns["groups"])
+        keys = keys_for(model, columns["groups"], options)
         return model.predict(scores, keys, default=default, **settings)
 
 
@@ -224,6 +226,7 @@ def certify(options: argparse.Namespace) -> Result:
         if isinstance(model, sf.Staircase):
             result = sf.certify(model, **columns, **settings)._asdict()
         else:
+            columns["groups"] = keys_for(model, columns["groups"], options)
             result = _certify_groups(model, columns, settings)
     return {"rows": len(columns["scores"])} | result | {"seconds": time.perf_counter() - start}
 
@@ -233,7 +236,7 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     # as a whole first: messages are to name rows of the file
     given = _validation.columns(columns["scores"], columns["targets"], columns.get("sample_weight"))
     _validation_groups.rows_of_groups(*given, settings["loss"] or model.loss, 1)
-    keys = keys_for(model, columns.pop("groups"))
+    keys = columns.pop("groups")
     encoded = keys.dictionary_encode().unify_dictionaries().combine_chunks()
     numbers, found = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
     order = np.argsort(numbers, kind="stable")

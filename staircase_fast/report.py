@@ -63,7 +63,7 @@ def _facts(options: argparse.Namespace, given: Model | None, columns: dict[str, 
     loss = "squared" if options.loss == "brier" else options.loss
     model = given
     if groups is not None:
-        groups = keys_for(given, groups)
+        groups = keys_for(given, groups, options)
     if model is None and groups is None:
         model = sf.fit(**columns, loss=loss, n_threads=options.threads)
     elif model is None:

@@ -28,7 +28,7 @@ NUMBERS = {
     "uncertainty": ("Uncertainty", "the mean score of the best constant"),
     "calibration_error": ("Calibration error", "how far scores are from recalibrated ones on average"),
 }
-_CURVE_ON_DARK = "#6cb2ff"
+_CURVE_ON_DARK, _BAND_ON_DARK = "#6cb2ff", "#264a6e"
 _IMAGE = '<source media="screen and (prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{alt}">'
 
 _STYLE = """
@@ -125,6 +125,9 @@ def picture(facts: Facts, form: str, *, numbers: bool = True, dark: bool = False
         titles = ("before", "after")
         for axes, title, found in zip(figure.subplots(1, 2), titles, (facts.before, facts.after), strict=True):
             found.plot(axes, numbers=numbers, color=_CURVE_ON_DARK if dark else None)
+            for shape in axes.collections if dark else ():
+                if shape.get_label().endswith("band"):
+                    shape.set_color(_BAND_ON_DARK)
             axes.set_title(title, fontsize="large")
         figure.savefig(image, format=form, metadata={"Date": None} if form == "svg" else None)
     return image.getvalue()

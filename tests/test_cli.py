@@ -39,6 +39,7 @@ def problem(n=500, seed=0):
             "weight": rng.integers(1, 4, n),
             "city": rng.choice(["oslo", "rome"], n),
             "zone": rng.integers(1, 4, n),
+            "code": pa.array(rng.choice(["01", "2"], n)).dictionary_encode(),
         }
     )
 
@@ -113,6 +114,13 @@ def test_labels_may_be_true_and_false_in_text_and_rows_may_fall(folder, capsys):
     assert "steps" in shown.err  # standard output has the model
 
 
+@pytest.mark.parametrize("delimiter", [";", r"\t"])
+def test_the_delimiter_may_be_any_character(folder, capsys, delimiter):
+    Path("a.csv").write_text("score;label\n1;0\n2;1\n".replace(";", delimiter.replace(r"\t", "\t")))
+    assert run("fit", "a.csv", "--delimiter", delimiter, "--model", "m.json") == 0
+    assert sf.Staircase.load("m.json") == sf.fit([1, 2], [0, 1])
+
+
 @pytest.mark.parametrize("name", ["data.parquet", "data.csv"])
 def test_streaming_gives_the_same_model(folder, capsys, monkeypatch, name):
     monkeypatch.setattr(tables, "ROWS", 60)
@@ -167,12 +175,12 @@ def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
     assert set(found["score"].to_pylist()) == {3.0}
 
 
-@pytest.mark.parametrize("group", ["city", "zone"])
+@pytest.mark.parametrize("group", ["city", "zone", "code"])
 @pytest.mark.parametrize("fitted", ["data.parquet", "data.csv"])
 @pytest.mark.parametrize("applied", ["data.parquet", "data.csv"])
 def test_groups_have_staircases_of_their_own_whatever_the_format(folder, capsys, group, fitted, applied):
     code, result = told(capsys, "fit", fitted, "--group", group, "--model", "m")
-    assert (code, result["groups"]) == (0, 2 if group == "city" else 3)
+    assert (code, result["groups"]) == (0, 3 if group == "zone" else 2)
     assert run("apply", applied, "--group", group, "--model", "m", "--output", "out.parquet") == 0
     data = problem()
     expected = sf.fit_groups(data["score"], data["label"], data[group])
@@ -288,6 +296,16 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         ("fit", ".", "--format", "csv", "--model", "x"): "directory",
         ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
         ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
+        ("fit", "data.csv", "--group", "id", "--streaming", "--model", "x"): "--streaming fits all rows together",
+        (
+            "fit",
+            "data.csv",
+            "--direction",
+            "auto",
+            "--streaming",
+            "--model",
+            "x",
+        ): "--streaming must be told a direction",
         ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
         ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
         ("apply", "data.csv", "--model", "not.json", "--output", "x.csv"): "not.json: field `version` is missing.",
@@ -317,6 +335,14 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
         (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ";;"], "`delimiter` must be a single character; got ';;'"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single character; got ''"),
+        (["fit", "a.csv", "--model", "./a.csv"], "DATA and --model must be different files; both are"),
+        (["fit", "a.csv", "--model", "-", "--json"], "--json and what is written to - cannot share standard output"),
+        (["apply", "-", "--model", "-", "--output", "o"], "DATA and --model must be different files; both are '-'"),
+        (["apply", "a.csv", "--model", "m", "--output", "m"], "--model and --output must be different files"),
+        (["report", "a.csv", "--output", "a", "--plot", "a"], "--output and --plot must be different files; both are"),
+        (["report", "a.csv", "--output", "a.csv"], "DATA and --output must be different files; both are 'a.csv'"),
         (["demo", "--rows", "-5"], "`rows` must be an integer >= 1"),
     ],
 )
@@ -336,7 +362,7 @@ def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
     out = io.TextIOWrapper(io.BytesIO())
     with contextlib.redirect_stdout(out):
         assert run("apply", "data.csv", "--model", "-", "--output", "-") == 0
-    assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,calibrated\n00000,")
+    assert out.buffer.getvalue().startswith(b"id,score,label,weight,city,zone,code,calibrated\n00000,")
     assert "rows                500\n" in capsys.readouterr().err
 
 
@@ -398,6 +424,20 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
     assert tidied
     assert capsys.readouterr().err == "staircase-fast: interrupted\n"
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+@POSIX
+def test_signals_that_are_to_be_ignored_stay_so(folder, capsys, monkeypatch):
+    def fit(options):
+        signal.raise_signal(signal.SIGINT)
+        return {"rows": 0}
+
+    monkeypatch.setattr(commands, "fit", fit)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run("fit", "a.csv", "--model", "m") == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_errors_of_any_kind_are_one_line(capsys, monkeypatch):
@@ -504,22 +544,27 @@ def test_a_read_only_folder_is_told(folder):
 
 @POSIX
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "words", [["fit", "-", "--model", "new.json"], ["apply", "-", "--model", "m.json", "--output", "o.csv"]]
+    ("words", "form", "number"),
+    [
+        (["fit", "-", "--model", "new.json"], "csv", signal.SIGINT),
+        (["fit", "-", "--model", "new.json"], "arrow", signal.SIGTERM),
+        (["apply", "-", "--model", "m.json", "--output", "o.csv"], "arrow", signal.SIGINT),
+        (["apply", "-", "--model", "m.json", "--output", "o.parquet"], "arrow", signal.SIGTERM),
+    ],
 )
-def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, number, words):
+def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, words, form, number):
     sf.fit([0], [0]).save("m.json")
     before = set(os.listdir())
     with subprocess.Popen(
-        [*COMMAND, *words, "--format", "arrow"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [*COMMAND, *words, "--format", form], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=HERE,
-    ) as process:
-        writer = ipc.new_stream(process.stdin, problem().schema)
-        writer.write_table(problem())
+    ) as process:  # fmt: skip
+        if form == "csv":
+            process.stdin.write(b"score,label\n1,0\n")
+        else:
+            writer = ipc.new_stream(process.stdin, problem().schema)
+            writer.write_table(problem())
         process.stdin.flush()
         patience = time.monotonic() + 60
         while not any(name.startswith(".staircase-") for name in os.listdir()):

@@ -201,17 +201,24 @@ def test_what_is_no_number_is_told_by_column_value_and_row(given, message):
 
 def test_groups_become_keys_of_the_kind_that_is_wanted():
     integers, words, flags = pa.array([7, -1]), pa.array(["07", "8"]), pa.array([True, False])
-    keys = _validation_tables.group_keys
-    assert keys(pa.array(["7", "-1"])).equals(integers)  # as an integer is written
-    assert keys(words).equals(words)
-    assert keys(pa.array(["a"])).equals(pa.array(["a"]))
-    assert keys(integers).equals(integers)
+    keys, coded = _validation_tables.group_keys, words.dictionary_encode()
+    assert keys(integers, int) is integers
+    assert keys(words, str) is words
+    assert keys(coded, str) is coded
     assert keys(words, int).equals(pa.array([7, 8]))
+    assert keys(coded, int).equals(pa.array([7, 8]))
+    assert keys(pa.chunked_array([coded, coded]), int).to_pylist() == [7, 8, 7, 8]
     assert keys(integers, str).equals(pa.array(["7", "-1"]))
-    assert keys(words, str).equals(words)
     assert keys(pa.array(["true", "false"]), bool).equals(flags)
     with pytest.raises(ValueError, match="'a'"):
         keys(pa.array(["a"]), int)
+
+
+def test_groups_in_text_are_integers_if_all_are_written_like_that():
+    keys = _validation_tables.keys_of_text
+    assert keys(pa.array(["7", "-1"])).equals(pa.array([7, -1]))
+    for words in (pa.array(["07", "8"]), pa.array(["a", "1"]), pa.array([""])):
+        assert keys(words) is words
 
 
 def test_a_value_of_another_type_than_the_first_rows_is_told_by_column_and_row(tmp_path, monkeypatch):
