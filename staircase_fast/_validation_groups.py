@@ -358,15 +358,15 @@ def within_groups(
         _refuse("scores", f"be in {ends}, the fitted range of group {key!r}", scores, bad)
 
 
-def library(name: str, what: str, extra: str = "") -> Any:
-    """A library that is not always there."""
+def library(name: str, method: str, extra: str = "") -> Any:
+    """A library that is not always there; `extra` is the one of ours that brings it."""
     import importlib
 
     try:
         return importlib.import_module(name)
     except ImportError:
-        way = f": pip install 'staircase_fast[{extra}]'" if extra else ""
-        raise ImportError(f"`{what}` needs {name}, which is not installed{way}.") from None
+        remedy = f'; `pip install "staircase_fast[{extra}]"` brings it' if extra else ""
+        raise ImportError(f"`{method}` needs {name}, which is not installed{remedy}.") from None
 
 
 def map_parts(
