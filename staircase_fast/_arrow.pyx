@@ -6,6 +6,7 @@ Arrow's specification and are never to change.  What a library exports is truste
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t
 
@@ -167,6 +168,7 @@ cdef class Stream:
         with nogil:  # whoever makes the rows only now may take long
             status = self.stream.get_next(self.stream, &chunk.own)
         self.check(status)
+        PyErr_CheckSignals()  # there may be many chunks
         if chunk.own.release is NULL:
             raise StopIteration
         chunk.array = &chunk.own

@@ -7,7 +7,6 @@ dictionaries and runs become one array.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -51,7 +50,7 @@ def read(name: str, given: Any) -> Column:
     return side_by_side(name, columns, sum(part.n for part in rows))
 
 
-def _exported(name: str, given: Any) -> tuple[_arrow.Kind, Iterable[_arrow.Chunk]]:
+def _exported(name: str, given: Any) -> tuple[_arrow.Kind, list[_arrow.Chunk]]:
     if hasattr(type(given), "__arrow_c_array__"):
         kind, chunk = _arrow.from_array(given.__arrow_c_array__())
         return kind, [chunk]

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from comparing import assert_same_bits
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import staircase_fast as sf
-from staircase_fast import _arrow, _columns
+from staircase_fast import _arrow, _columns, _columns_arrow
 
 MISSING = r"`x` must not have missing entries; got null at index {}\."
 
@@ -68,7 +68,12 @@ def test_any_part_of_any_array_holds_what_arrow_says_it_holds(chunks, kind, enco
         assert read(part).astype(float).tolist() == [float(x) for x in wanted]
 
 
-@given(st.lists(st.integers(-(10**37), 10**37), min_size=1), st.integers(-5, 37), st.sampled_from([128, 256]))
+wide_integers = st.integers(-(2**64), 2**64) | st.integers(-(10**37), 10**37)
+
+
+@given(st.lists(wide_integers, min_size=1, max_size=3), st.integers(-5, 37), st.sampled_from([128, 256]))
+@example([2**64 - 1], 1, 128)
+@example([4404838207175376263], 12, 128)  # as a float over a float, it would be rounded twice
 def test_decimals_are_rounded_once(integers, scale, bits):
     with decimal.localcontext(prec=90):
         exact = [decimal.Decimal(x).scaleb(-scale) for x in integers]
@@ -98,6 +103,33 @@ def test_a_dictionary_may_hold_a_null_that_no_row_uses():
         read(pa.DictionaryArray.from_arrays(pa.array([0, None, 1]), numbers))
 
 
+class Uncounted:
+    """A chunk of a library that has not counted its nulls."""
+
+    null_count = -1
+
+    def __init__(self, chunk):
+        self.chunk = chunk
+
+    def __getattr__(self, name):
+        return getattr(self.chunk, name)
+
+
+def test_nulls_need_not_have_been_counted():
+    def counted(array):
+        kind, chunk = _arrow.from_array(array.__arrow_c_array__())
+        rows = _columns_arrow._Rows(kind, Uncounted(chunk), chunk.offset, chunk.length)
+        return _columns_arrow._column_of("x", kind, [rows])
+
+    assert counted(pa.array([1, 2])).tolist() == [1, 2]
+    assert counted(pa.array([None, 1, 2])[1:]).tolist() == [1, 2]
+    with pytest.raises(ValueError, match=MISSING.format(1)):
+        counted(pa.array([1, None]))
+    entries = pa.DictionaryArray.from_arrays(pa.array([None, 0, 1, 0]), pa.array([1.5, None]))
+    with pytest.raises(ValueError, match=MISSING.format(1)):
+        counted(entries[1:])
+
+
 def test_no_rows_are_a_column_of_none():
     for kind in (pa.null(), pa.int8(), pa.bool_(), pa.decimal128(5, 2)):
         assert read(pa.array([], kind)).shape == (0,)
@@ -110,6 +142,11 @@ def test_no_rows_are_a_column_of_none():
 def test_rows_without_a_kind_are_all_missing():
     with pytest.raises(ValueError, match=MISSING.format(0)):
         read(pa.chunked_array([pa.nulls(0), pa.nulls(3)]))
+
+
+def test_a_part_of_rows_that_have_fields_begins_where_it_begins():
+    rows = pa.array([{"a": float(x), "b": x % 2 == 1} for x in range(20)])[3:7]
+    assert read(rows).tolist() == [[3, 1], [4, 0], [5, 1], [6, 0]]
 
 
 def test_a_row_of_a_table_may_be_missing_as_a_whole():

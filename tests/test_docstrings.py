@@ -11,6 +11,7 @@ import pytest
 import staircase_fast as sf
 
 validate = pytest.importorskip("numpydoc.validate")
+pytestmark = pytest.mark.long
 
 # numpydoc's complaints that are about what is said, not about how it is laid out
 CODES = {

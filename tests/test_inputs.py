@@ -470,6 +470,7 @@ def test_tables_of_every_kind_are_columns_side_by_side(kind):
         (pl.DataFrame({"a": [1, 2], "b": [0.5, None]}), r"`scores\[:, 1\]` .*null at index 1"),
         (pa.table({"a": [1, 2], "b": ["x", "y"]}), r"`scores\[:, 1\]` must be real numbers; got strings"),
         (pd.DataFrame({"a": [0.5, 1], "b": [2**53 + 1, 1]}), r"`scores\[:, 1\]` must be integers that float64 holds"),
+        (pd.DataFrame({"a": [1, 2], "b": [1, None]}, dtype=object), r"`scores\[:, 1\]` .*None at index 1"),
         (pd.DataFrame(index=[1, 2]), r"at least one row and one column; got shape \(2, 0\)"),
         (pa.table({}), r"at least one row and one column; got shape \(0, 0\)"),
     ],
