@@ -36,7 +36,11 @@ def outcomes(tmp_path_factory):
     assert (folder / "found.xml").exists(), child.stdout + child.stderr
     cases = ElementTree.parse(folder / "found.xml").getroot().iter("testcase")
     return [
-        (Path(case.get("file")).stem, case.get("name"), next((f"{one.tag}: {one.get('message')}" for one in case), None))
+        (
+            Path(case.get("file")).stem,
+            case.get("name"),
+            next((f"{one.tag}: {one.get('message')}" for one in case), None),
+        )
         for case in cases
     ]
 
