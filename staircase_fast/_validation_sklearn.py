@@ -46,8 +46,9 @@ def one_feature(estimator: Any, X: Any, dtype: Any = _FLOATS) -> Column:
 
 
 def feature_names(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Remember the name of a column, or hold it against the one that was fitted."""
-    validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+    """Remember the names of columns, or hold them against those that were fitted."""
+    if hasattr(X, "columns") or hasattr(estimator, "feature_names_in_"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
 
 
 def value_bounds(y_min: object, y_max: object) -> tuple[float | None, float | None] | None:
@@ -111,10 +112,15 @@ def same_fit(given: tuple[Any, bool], before: tuple[Any, bool]) -> None:
 
 def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
     """The classes in ascending order, and the class of each row; at least two."""
-    check_classification_targets(y)
     column = column_or_1d(y, warn=True)
     if not len(column):
         raise ValueError("`y` must have at least one row; got none.")
+    if column.dtype.kind in "biu":  # the usual case, without a sort
+        low, high = column.min(), column.max()
+        second = column == high
+        if low != high and np.all(second | (column == low)):
+            return np.array([low, high]), second.astype(np.intp)
+    check_classification_targets(y)
     classes, codes = np.unique(column, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"`y` must have at least 2 classes; got 1 class, {classes[0]!r}.")

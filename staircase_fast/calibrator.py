@@ -169,15 +169,15 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             Columns are in the order of `classes_`.
         """
         check_is_fitted(self)
-        options, total = self._options(), np.zeros(1)
+        options, found = self._options(), []
         for estimator, staircases in self.calibrated_classifiers_:
             if estimator is None:
                 scores = _validation_sklearn.score_table(self, X, len(self.classes_))
                 _validation_sklearn.feature_names(self, X, reset=False)
             else:
                 scores = scores_of(estimator, X, self.classes_)
-            total = total + probabilities(staircases, scores, options)
-        return total / len(self.calibrated_classifiers_)
+            found.append(probabilities(staircases, scores, options))
+        return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class; of equally probable ones, the first."""

@@ -199,9 +199,9 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def staircase_(self) -> Staircase:
         """The fitted staircase."""
-        check_is_fitted(self)
-        stairs = self._stairs
+        stairs: Staircase | None = vars(self).get("_stairs")
         if stairs is None:
+            check_is_fitted(self)  # which takes longer than few predictions
             stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
         return stairs
 

@@ -4,7 +4,7 @@ import re
 
 import joblib
 import numpy as np
-import pandas
+import pandas as pd
 import pytest
 from comparing import assert_same_bits
 from sklearn.calibration import CalibratedClassifierCV
@@ -60,9 +60,9 @@ def test_labels_may_be_anything_and_their_order_is_that_of_numpy(labels):
 def test_scores_may_come_as_a_column_or_as_the_probabilities_of_both_classes():
     scores, labels = two_classes()
     expected = StaircaseCalibrator().fit(scores, labels).predict_proba(scores)
-    for table in (scores[:, np.newaxis], np.column_stack([-scores, scores]), pandas.DataFrame({"score": scores})):
+    for table in (scores[:, np.newaxis], np.column_stack([-scores, scores]), pd.DataFrame({"score": scores})):
         assert_same_bits(StaircaseCalibrator().fit(table, labels).predict_proba(table), expected)
-    named = StaircaseCalibrator().fit(pandas.DataFrame({"score": scores}), labels)
+    named = StaircaseCalibrator().fit(pd.DataFrame({"score": scores}), labels)
     assert named.feature_names_in_.tolist() == ["score"]
 
 
@@ -168,7 +168,7 @@ def test_splits_may_overlap_and_leave_rows_out():
 
 def test_frames_and_parameters_of_fit_are_passed_on():
     X, y = rows_of(2)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
     weights = np.random.default_rng(0).random(300)
     model = StaircaseCalibrator(LogisticRegression(), cv=3).fit(frame, y, sample_weight=weights)
     assert model.feature_names_in_.tolist() == list("abcdef")
@@ -198,7 +198,7 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
         (([1, 2], [0.5, 0.7]), {}, ValueError, "Unknown label type"),
         (([1, 2, 3], [0, 1]), {}, ValueError, "inconsistent numbers of samples"),
         (([1, 2], [0, 1], [1, -1]), {}, ValueError, "`sample_weight` must be >= 0; got -1.0 at index 1"),
-        (([1, 2], [0, 1]), {"prior": "flat"}, ValueError, "`prior` must be one of 'none', 'laplace', 'jeffreys'; got 'flat'"),
+        (([1, 2], [0, 1]), {"prior": "flat"}, ValueError, "'none', 'laplace', 'jeffreys'; got 'flat'"),
         (([1, 2], [0, 1]), {"interpolation": "cubic"}, ValueError, "`interpolation` must be one of"),
         (([1, 2], [0, 1]), {"ensemble": "some"}, ValueError, "`ensemble` must be True, False or 'auto'; got 'some'"),
     ],

@@ -7,8 +7,8 @@ import sys
 
 import joblib
 import numpy as np
-import pandas
-import polars
+import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from comparing import assert_same_bits
@@ -168,7 +168,7 @@ def test_a_calibrated_classifier_of_scikit_learn_gives_the_same_with_ours_inside
     assert found.predict_proba(X) == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("pandas", pandas.DataFrame), ("polars", polars.DataFrame)])
+@pytest.mark.parametrize(("name", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
 def test_what_transform_returns_can_be_set_and_what_predict_returns_is_an_array(name, kind):
     model = StaircaseRegressor().set_output(transform=name).fit([1, 2, 3], [1, 3, 2])
     found = model.transform([1, 2.5])
@@ -178,7 +178,7 @@ def test_what_transform_returns_can_be_set_and_what_predict_returns_is_an_array(
 
 
 def test_the_name_of_a_column_is_remembered_and_held_against_later_ones():
-    frame = pandas.DataFrame({"age": [1.0, 2.0]})
+    frame = pd.DataFrame({"age": [1.0, 2.0]})
     model = StaircaseRegressor().fit(frame, [1, 2])
     assert model.feature_names_in_.tolist() == ["age"]
     with pytest.raises(ValueError, match="feature names"):

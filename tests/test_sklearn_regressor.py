@@ -3,8 +3,8 @@
 import threading
 
 import numpy as np
-import pandas
-import polars
+import pandas as pd
+import polars as pl
 import pytest
 from comparing import assert_same_bits
 from sklearn.exceptions import NotFittedError
@@ -64,7 +64,7 @@ def test_a_query_of_float64_is_looked_up_as_float32_where_that_was_fitted():
     assert StaircaseRegressor().fit(X, [1, 2]).predict([0.1, 0.7]).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("kind", [list, np.asarray, pandas.Series, polars.Series, lambda x: np.asarray(x)[:, None]])
+@pytest.mark.parametrize("kind", [list, np.asarray, pd.Series, pl.Series, lambda x: np.asarray(x)[:, None]])
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.float16, np.int64, ">f8"])
 def test_rows_of_any_kind_and_type_give_one_and_the_same_staircase(kind, dtype):
     X, y = [3, 1, 2, 2, 5], np.array([1, 0, 1, 0, 1])
@@ -116,7 +116,7 @@ def test_batches_of_float32_and_float64_give_float64():
 
 
 def test_columns_of_batches_must_have_one_name():
-    frame = pandas.DataFrame({"age": [1.0, 2.0]})
+    frame = pd.DataFrame({"age": [1.0, 2.0]})
     model = StaircaseRegressor().partial_fit(frame, [1, 2])
     with pytest.raises(ValueError, match="feature names"):
         model.partial_fit(frame.rename(columns={"age": "size"}), [1, 2])
@@ -130,7 +130,7 @@ def test_a_batch_that_is_refused_changes_nothing():
     assert model.staircase_ == sf.fit([1, 2], [0, 1], loss="log")
     before = vars(model).copy()
     with pytest.raises(ValueError, match="`y` must be in"):
-        model.fit(pandas.DataFrame({"a": [1, 3]}), [0, 7])
+        model.fit(pd.DataFrame({"a": [1, 3]}), [0, 7])
     assert vars(model) == before
 
 
