@@ -20,6 +20,8 @@ from sklearn.svm import SVC
 import staircase_fast as sf
 from staircase_fast.sklearn import CalibratedPair, StaircaseCalibrator
 
+pytestmark = pytest.mark.long
+
 
 def two_classes(n=400, seed=0):
     rng = np.random.default_rng(seed)
