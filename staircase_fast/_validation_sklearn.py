@@ -120,8 +120,11 @@ def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
         second = column == high
         if low != high and np.all(second | (column == low)):
             return np.array([low, high]), second.astype(np.intp)
-    check_classification_targets(y)
-    classes, codes = np.unique(column, return_inverse=True)
+    try:
+        check_classification_targets(y)
+        classes, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"`y` must have classes of one kind, which can be put in order; {error}.") from None
     if len(classes) < 2:
         raise ValueError(f"`y` must have at least 2 classes; got 1 class, {classes[0]!r}.")
     return classes, codes.reshape(-1)
@@ -129,7 +132,10 @@ def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
 
 def score_table(estimator: Any, X: Any, n_classes: int) -> Column:
     """Scores of two classes, of shape (n,), or of more, of shape (n, n_classes)."""
-    table = check_array(X, dtype=list(_FLOATS), ensure_2d=False, estimator=estimator, input_name="X")
+    # scores may be infinite, as log-odds are; those that are NaN are refused where they are fitted or looked up
+    table = check_array(
+        X, dtype=list(_FLOATS), ensure_2d=False, ensure_all_finite=False, estimator=estimator, input_name="X"
+    )
     return table_of_classes("X", table, n_classes)
 
 

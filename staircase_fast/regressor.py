@@ -125,7 +125,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self._judge_parameters()
         scores = _validation_sklearn.one_feature(self, X)
         targets = _validation_sklearn.targets(scores, y, sample_weight)
-        with in_their_words(scores="X", targets="y"):
+        with in_their_words(scores="X", targets="y", bounds="y_min` and `y_max"):
             stairs = fit(
                 scores, targets, sample_weight=sample_weight, loss=self.loss, increasing=self.increasing,
                 bounds=self._bounds(), n_threads=self.n_threads,
@@ -202,7 +202,8 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         stairs: Staircase | None = vars(self).get("_stairs")
         if stairs is None:
             check_is_fitted(self)  # which takes longer than few predictions
-            stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
+            with in_their_words(bounds="y_min` and `y_max"):
+                stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
         return stairs
 
     @property

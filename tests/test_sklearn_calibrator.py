@@ -76,6 +76,13 @@ def test_scores_may_fall_with_the_probability():
         assert_same_bits(model.predict_proba(-scores), StaircaseCalibrator().fit(scores, labels).predict_proba(scores))
 
 
+def test_scores_may_be_infinite_and_never_nan():
+    model = StaircaseCalibrator().fit([-np.inf, 0, 1, np.inf], [0, 1, 0, 1])
+    assert model.predict_proba([-np.inf, 0.5, np.inf])[:, 1].tolist() == [0, 0.5, 1]
+    with pytest.raises(ValueError, match="`X` must not be NaN; got nan at index 1"):
+        model.predict_proba([0, np.nan])
+
+
 def test_a_weight_of_two_is_a_row_twice_and_one_of_zero_is_none():
     scores, labels = two_classes()
     weights = np.random.default_rng(1).integers(0, 3, 400)
@@ -196,7 +203,8 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
         (([], []), {}, ValueError, "`y` must have at least one row; got none"),
         (([1, 2, 3], [0, 1, 2]), {}, ValueError, "`X` must be scores of shape (n, 3) for 3 classes; got shape (3,)"),
         (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "of shape (n,), (n, 1) or (n, 2) for 2 classes; got shape (2, 3)"),
-        (([1, np.nan], [0, 1]), {}, ValueError, "Input X contains NaN"),
+        (([1, np.nan], [0, 1]), {}, ValueError, "`X` must not be NaN; got nan at index 1"),
+        (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes of one kind, which can be put in order"),
         (([1, 2], [0.5, 0.7]), {}, ValueError, "Unknown label type"),
         (([1, 2, 3], [0, 1]), {}, ValueError, "inconsistent numbers of samples"),
         (([1, 2], [0, 1], [1, -1]), {}, ValueError, "`sample_weight` must be >= 0; got -1.0 at index 1"),

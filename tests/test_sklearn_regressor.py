@@ -195,12 +195,13 @@ def test_rows_of_no_weight_are_refused_unless_others_may_follow():
         ({"interpolation": "cubic"}, ValueError, "`interpolation` must be one of .*'centered'; got 'cubic'"),
         ({"loss": "cubed"}, ValueError, "`loss` must be one of .*; got 'cubed'"),
         ({"increasing": "up"}, ValueError, "`increasing` must be .*; got 'up'"),
+        ({"loss": "logistic"}, ValueError, "`y_min` and `y_max` must be finite, or ask for infinite values"),
         ({"n_threads": 0}, ValueError, "`n_threads` must be an integer >= 1"),
     ],
 )
 def test_bad_parameters_are_refused_by_fit(parameters, error, message):
     with pytest.raises(error, match=message):
-        StaircaseRegressor(**parameters).fit([1, 2], [1, 2])
+        StaircaseRegressor(**parameters).fit([1, 2], [0, 1])
 
 
 @pytest.mark.parametrize(("query", "side"), [(-0.5, "below"), (7.5, "above")])
