@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 FOLDERS = [str(Path(__file__).parent), str(Path(staircase_fast.__file__).resolve().parents[1])]
 SUITES = {  # and how many tests there must be at least
     "sklearn.tests.test_isotonic": 40,
-    "sklearn.tests.test_calibration": 25,
+    "sklearn.tests.test_calibration": 20,
     "scipy.optimize.tests.test_isotonic_regression": 20,
 }
 
