@@ -46,8 +46,9 @@ def one_feature(estimator: Any, X: Any, dtype: Any = _FLOATS) -> Column:
 
 
 def feature_names(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Remember the name of a column, or hold it against the one that was fitted."""
-    validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
+    """Remember the names of columns, or hold them against those that were fitted."""
+    if hasattr(X, "columns") or hasattr(estimator, "feature_names_in_"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
 
 
 def value_bounds(y_min: object, y_max: object) -> tuple[float | None, float | None] | None:
@@ -111,11 +112,19 @@ def same_fit(given: tuple[Any, bool], before: tuple[Any, bool]) -> None:
 
 def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
     """The classes in ascending order, and the class of each row; at least two."""
-    check_classification_targets(y)
     column = column_or_1d(y, warn=True)
     if not len(column):
         raise ValueError("`y` must have at least one row; got none.")
-    classes, codes = np.unique(column, return_inverse=True)
+    if column.dtype.kind in "biu":  # the usual case, without a sort
+        low, high = column.min(), column.max()
+        second = column == high
+        if low != high and np.all(second | (column == low)):
+            return np.array([low, high]), second.astype(np.intp)
+    try:
+        check_classification_targets(y)
+        classes, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"`y` must have classes of one kind, which can be put in order; {error}.") from None
     if len(classes) < 2:
         raise ValueError(f"`y` must have at least 2 classes; got 1 class, {classes[0]!r}.")
     return classes, codes.reshape(-1)
@@ -123,7 +132,10 @@ def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
 
 def score_table(estimator: Any, X: Any, n_classes: int) -> Column:
     """Scores of two classes, of shape (n,), or of more, of shape (n, n_classes)."""
-    table = check_array(X, dtype=list(_FLOATS), ensure_2d=False, estimator=estimator, input_name="X")
+    # scores may be infinite, as log-odds are; those that are NaN are refused where they are fitted or looked up
+    table = check_array(
+        X, dtype=list(_FLOATS), ensure_2d=False, ensure_all_finite=False, estimator=estimator, input_name="X"
+    )
     return table_of_classes("X", table, n_classes)
 
 

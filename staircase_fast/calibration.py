@@ -44,8 +44,10 @@ def probabilities(stairs: tuple[Staircase, ...], scores: Column, options: Option
     """One row for each of the scores, one column for each class; a row sums up to 1."""
     how: dict[str, Any] = {"interpolation": options.interpolation, "n_threads": options.n_threads}
     if len(stairs) == 1:
-        second = stairs[0].predict(scores, **how)
-        return np.column_stack((1.0 - second, second))
+        both = np.empty((len(scores), 2))
+        both[:, 1] = stairs[0].predict(scores, **how)
+        np.subtract(1.0, both[:, 1], out=both[:, 0])
+        return both
     found = np.column_stack([one.predict(column, **how) for one, column in zip(stairs, scores.T, strict=True)])
     totals = found.sum(axis=1, keepdims=True)
     even = np.full(found.shape, 1 / len(stairs))

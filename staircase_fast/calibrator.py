@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from staircase_fast import _validation, _validation_sklearn
+from staircase_fast._validation_sklearn import in_their_words
 from staircase_fast.calibration import Options, probabilities
 from staircase_fast.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
 from staircase_fast.prior import PSEUDO_COUNTS
@@ -118,8 +119,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         Parameters
         ----------
         X : array_like
-            What the estimator takes.  Without one, scores: of two classes of shape (n_samples,) or (n_samples, 1), or
-            with a column for each class, of which the second is used; of more classes (n_samples, n_classes).
+            What the estimator takes.  Without one, scores, which may be infinite: of two classes of shape (n_samples,)
+            or (n_samples, 1), or with a column for each class, of which the second is used; of more classes
+            (n_samples, n_classes).
         y : array_like of shape (n_samples,)
             The class of each row; there must be two at least.
         sample_weight : array_like of shape (n_samples,), optional
@@ -170,15 +172,16 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             Columns are in the order of `classes_`.
         """
         check_is_fitted(self)
-        options, total = self._options(), np.zeros(1)
+        options, found = self._options(), []
         for estimator, staircases in self.calibrated_classifiers_:
             if estimator is None:
                 scores = _validation_sklearn.score_table(self, X, len(self.classes_))
                 _validation_sklearn.feature_names(self, X, reset=False)
             else:
                 scores = scores_of(estimator, X, self.classes_)
-            total = total + probabilities(staircases, scores, options)
-        return total / len(self.calibrated_classifiers_)
+            with in_their_words(scores="X"):
+                found.append(probabilities(staircases, scores, options))
+        return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class; of equally probable ones, the first."""

@@ -45,8 +45,8 @@ class Labelled(NamedTuple):
 
 def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
     """What a fitted classifier says of rows."""
-    _validation_sklearn.same_classes(estimator.classes_, classes)
     method = _validation_sklearn.response(estimator)
+    _validation_sklearn.same_classes(estimator.classes_, classes)
     return _validation_sklearn.table_of_classes(method, np.asarray(getattr(estimator, method)(X)), len(classes))
 
 
@@ -62,6 +62,7 @@ def fit_one_by_one(
     split_params: dict[str, Any],
 ) -> list[CalibratedPair]:
     """A pair of each split, or one that was fitted to the scores of all."""
+    _validation_sklearn.response(estimator)  # before it takes time to fit
     frozen = isinstance(estimator, FrozenEstimator)
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)

@@ -7,7 +7,7 @@ for what they have become.
 
 One round pools every longest run of neighbours that do not strictly rise; rounds follow until all do.  It ends, for a
 round that pools anything leaves fewer steps, and one step is monotone.  What is left is strictly monotone, for that is
-when it ends.  Runs, and so the result, are the same if successes and failures change places and scores change signs.
+when it ends.  If successes and failures change places and scores change signs, so does the result, but for rounding.
 """
 
 from __future__ import annotations

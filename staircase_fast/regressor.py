@@ -126,7 +126,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self._judge_parameters()
         scores = _validation_sklearn.one_feature(self, X)
         targets = _validation_sklearn.targets(scores, y, sample_weight)
-        with in_their_words(scores="X", targets="y"):
+        with in_their_words(scores="X", targets="y", bounds="y_min` and `y_max"):
             stairs = fit(
                 scores, targets, sample_weight=sample_weight, loss=self.loss, increasing=self.increasing,
                 bounds=self._bounds(), n_threads=self.n_threads,
@@ -200,10 +200,11 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def staircase_(self) -> Staircase:
         """The fitted staircase."""
-        check_is_fitted(self)
-        stairs = self._stairs
+        stairs: Staircase | None = vars(self).get("_stairs")
         if stairs is None:
-            stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
+            check_is_fitted(self)  # which takes longer than few predictions
+            with in_their_words(bounds="y_min` and `y_max"):
+                stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
         return stairs
 
     @property

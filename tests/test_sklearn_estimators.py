@@ -25,6 +25,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
 
+pytestmark = pytest.mark.long
+
 
 class FirstColumn:
     """Takes the first of many features: scikit-learn has few checks for estimators of one."""
@@ -76,7 +78,6 @@ KNOWN = {  # checks that cannot pass, with the reason
 }
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # theirs, about what the checks do
 @pytest.mark.parametrize(
     "estimator",
