@@ -80,7 +80,7 @@ cdef inline void wide_sum(const Path *path, Edge edge, int label, uint64_t *out)
 
 
 cdef inline bint wide_reaches(const Path *path, Edge a, Edge b) noexcept nogil:
-    """Whether the slope of a is >= that of b, for sums of any size: by doubles where these can tell, else by products."""
+    """Whether the slope of a is >= that of b: by doubles where these can tell, else by products of any size."""
     cdef uint64_t a_one[MAX_W_WORDS]
     cdef uint64_t a_zero[MAX_W_WORDS]
     cdef uint64_t b_one[MAX_W_WORDS]

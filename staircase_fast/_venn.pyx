@@ -209,10 +209,9 @@ cdef inline Py_ssize_t add_step(
     Line zero, Line one, double score, Py_ssize_t n_steps, double *left, double *values
 ) noexcept nogil:
     """A step that starts at this score, if its values differ from those before; return how many there are."""
-    cdef double *own = values + 2 * n_steps
-    if n_steps and own[-2] == zero.value and own[-1] == one.value:
+    if n_steps and values[2 * n_steps - 2] == zero.value and values[2 * n_steps - 1] == one.value:
         return n_steps
     left[n_steps] = score
-    own[0] = zero.value
-    own[1] = one.value
+    values[2 * n_steps] = zero.value
+    values[2 * n_steps + 1] = one.value
     return n_steps + 1
