@@ -46,7 +46,7 @@ test-checked: build/checked.stamp  ## tests on the checked build (bounds, overfl
 
 # What the same code has passed twice tells nothing new of a wheel.
 NOT_AGAIN := not rounds and not survey and not certificate and not many_rows and not exactness and not online \
-    and not prefix and not accumulator and not groups and not losses
+    and not prefix and not accumulator and not groups and not losses and not venn
 
 test-wheel: build/wheel.stamp build/sdist.stamp  ## the sdist's tests on the wheel, out of the tree
 	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
