@@ -298,6 +298,33 @@ def bands(n: int) -> Iterator[Line]:
     yield Line(f"bands, labels, {n:,} rows", "scikit-learn, a loop", n * RESAMPLES, None, race, RESAMPLES)
 
 
+def multiprobabilities(n: int) -> Iterator[Line]:
+    """A predictor fitted and asked about as many scores; the peer's call without `precision`, which rounds scores."""
+    n = min(n, 100_000)
+
+    def race(scores: str) -> Race:
+        x, y, _ = patterns.rows(n, scores)
+        queries = patterns.queries(n)
+
+        def ours() -> sf.ProbabilityPair:
+            return sf.VennAbers().fit(x, y).predict(queries)
+
+        settings = np.geterr()
+        from venn_abers import VennAbers  # changes how numpy warns
+
+        np.seterr(**settings)
+        given, asked = (np.column_stack((1 - column, column)) for column in (x, queries))
+
+        def theirs() -> patterns.Column:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return VennAbers().fit(given, y).predict_proba(asked)[1]
+
+        return Race(ours, theirs, lambda a, b: near(np.column_stack(a), b))
+
+    for scores, least in (("uniform", 100), ("three digits", None)):
+        yield Line(f"VennAbers, {scores}, {n:,} rows", "venn-abers", n, least, lambda scores=scores: race(scores))
+
+
 def measures(n: int) -> Iterator[Measure]:
     def memory(targets: str) -> tuple[float, float]:
         given = patterns.rows(n, targets=targets)
@@ -345,7 +372,7 @@ def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
     show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
     judged = []
-    parts = fits, groups, orders, sequences, predictions, losses, arrivals, bands
+    parts = fits, groups, orders, sequences, predictions, losses, arrivals, bands, multiprobabilities
     for line in (line for part in parts for line in part(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)

@@ -46,7 +46,7 @@ class VennAbers:
     Scores must come from a model that did not see the calibration rows.  `CrossVennAbers` is for scores of
     cross-validation.
 
-    Memory: a fit takes about 50 bytes per row, more with weights.  What it keeps has a step of 24 bytes wherever a
+    Memory: a fit takes about 35 bytes per row, more with weights.  What it keeps has a step of 24 bytes wherever a
     probability changes: some thousand for a million noisy rows, but about one per row where labels are all equal or
     perfectly separated.
 

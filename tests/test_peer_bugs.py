@@ -216,6 +216,16 @@ def test_importing_changes_no_setting_of_numpy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_venn_abers_takes_no_quadratic_time():
+    """venn-abers #4: 104 s for 50,000 points; it looks at all points again wherever a probability changes."""
+    n = 300_000  # where each row is a step, that would be minutes
+    scores = np.arange(n)
+    venn = sf.VennAbers().fit(scores, scores >= n // 2)
+    assert venn.n_steps == n + 1
+    assert venn.predict([-1, n]).p1.tolist() == [1 / (n // 2 + 1), 1]
+    assert venn.predict([-1, n]).p0.tolist() == [0, 1 - 1 / (n // 2 + 1)]
+
+
 def test_tied_rows_are_averaged_by_their_weights():
     """R package isotone: ties were averaged without weights."""
     stairs = sf.fit([1, 1, 2], [0, 4, 9], sample_weight=[3, 1, 1])
