@@ -1,7 +1,6 @@
 """How Sphinx builds the documentation: `make docs`.  Pictures and lists of names are made on the way, in docs/made."""
 
 import importlib
-import importlib.util
 import inspect
 import shutil
 import sys
@@ -12,7 +11,7 @@ import staircase_fast
 HERE = Path(__file__).parent
 MADE = HERE / "made"
 PICTURES = ("cumulative_sums", "survey", "rounds")
-MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn")  # those that are there are described
+MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn", "staircase_fast.typing")
 sys.path.insert(0, str(HERE / "pictures"))
 
 project = "staircase_fast"
@@ -24,7 +23,8 @@ extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autos
 templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
-nitpick_ignore = [("py:obj", "values")]  # every mapping has such a method
+# every mapping has values; bands are of a Reliability; set_output is of scikit-learn
+nitpick_ignore = [("py:obj", name) for name in ("bands", "set_output", "values")]
 OTHERS = "duckdb|matplotlib|numba|numpy|onnx|onnxruntime|pandas|polars|pyarrow|scipy|sklearn"
 nitpick_ignore_regex = [("py:.*", rf"({OTHERS})(\..*)?")]  # no list of their names is downloaded
 default_role = "autolink"  # a name in backquotes is a link where there is something of that name
@@ -33,7 +33,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc says what an argument is
 numpydoc_show_class_members = False  # the template lists them
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # pieces of the README begin at its third level
+suppress_warnings = ["myst.header"]  # pieces of the README begin where they do
 
 html_theme = "furo"
 html_title = f"staircase_fast {version}"
@@ -52,8 +52,6 @@ def make_pictures() -> None:
 def make_lists() -> None:
     """A page for each module with the names in its `__all__`, so that no name is forgotten."""
     for module in MODULES:
-        if importlib.util.find_spec(module) is None:
-            continue
         found = importlib.import_module(module)
         lines = [f"``{module}``", "=" * (len(module) + 4), "", f".. automodule:: {module}", ""]
         kinds = {"Classes": inspect.isclass, "Functions": inspect.isroutine}
@@ -65,17 +63,9 @@ def make_lists() -> None:
         (MADE / f"{module}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
-def make_c_api() -> None:
-    """The declarations of the C API, where there are any."""
-    declared = Path("..", "staircase_fast", "cython_api.pxd")
-    shown = f"```{{literalinclude}} {declared}\n:language: cython\n```\n" if (HERE / declared).exists() else ""
-    (MADE / "c_api.txt").write_text(shown, encoding="utf-8")
-
-
 def setup(app: object) -> None:
     """Make what pages need before Sphinx looks for them."""
     shutil.rmtree(MADE, ignore_errors=True)  # a page of a name that is gone would be a warning
     MADE.mkdir()
     make_pictures()
     make_lists()
-    make_c_api()

@@ -58,5 +58,13 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
         sf.set_num_threads(None)  # it sets that, too
 
 
+def test_the_table_in_the_readme_is_that_of_one_run() -> None:
+    table = re.search(r"^```\n([\d,]+ rows; .*?)^```$", PAGES[0].read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert table is not None
+    shown = [line for line in table[1].splitlines() if line not in ("", "...")]
+    assert len(shown) > 10
+    assert set(shown) <= set((ROOT / "docs" / "bench.txt").read_text("utf-8").splitlines())
+
+
 def test_the_readme_has_something_to_run() -> None:
     assert len(python_blocks(PAGES[0])) > 5
