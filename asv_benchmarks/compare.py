@@ -36,6 +36,7 @@ from staircase_fast.order import in_score_order
 
 REPEATS = 3
 PATIENCE = 20  # seconds
+LOOP = 50
 PART = 50  # of all groups, the peer fits one in so many
 RESAMPLES = 100  # of bands; the peer fits one
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
@@ -107,7 +108,18 @@ def fits(n: int) -> Iterator[Line]:
         given = patterns.rows(n, targets=targets)
         return Race(lambda: fit(given, 2), lambda: fit(given, 1), lambda a, b: a == b)
 
+    def many(n: int, times: int) -> Race:
+        """Fits in a loop, as those who call it from a library do them: caches are warm."""
+        whole = patterns.rows(n * times)
+        parts = [patterns.Rows(whole.scores[i : i + n], whole.targets[i : i + n], None) for i in range(0, n * times, n)]
+
+        def agree(ours: list[sf.Staircase], theirs: list[IsotonicRegression]) -> bool:
+            return all(same_fit(*three) for three in zip(parts, ours, theirs, strict=True))
+
+        return Race(lambda: [fit(part) for part in parts], lambda: [scikit_learn(part) for part in parts], agree)
+
     yield Line("fit of 100 rows", "scikit-learn", 100, 20, lambda: race(100, "uniform", "labels"))
+    yield Line("fits of 100 rows, in a loop", "scikit-learn", 100 * LOOP, 20, lambda: many(100, LOOP))
     for kind in patterns.SCORES:
         plain = kind in ("uniform", "float32")
         name = f"fit, labels, {kind}"
