@@ -131,7 +131,14 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
         Returns
         -------
-        self
+        StaircaseCalibrator
+            The calibrator itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1], sample_weight=[1, 2, 1, 1]).classes_
+        array([0, 1])
         """
         options = self._options()
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -170,6 +177,13 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         -------
         ndarray of shape (n_samples, n_classes)
             Columns are in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict_proba([0.2, 3.0])
+        array([[0.5, 0.5],
+               [0. , 1. ]])
         """
         check_is_fitted(self)
         options, found = self._options(), []
@@ -184,7 +198,23 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; of equally probable ones, the first."""
+        """The most probable class; of equally probable ones, the first.
+
+        Parameters
+        ----------
+        X : array_like
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict([0.2, 3.0])
+        array([0, 1])
+        """
         chosen = np.argmax(self.predict_proba(X), axis=1)
         found: NDArray[Any] = self.classes_[chosen]
         return found

@@ -90,15 +90,24 @@ class CrossVennAbers:
 
         Parameters
         ----------
-        scores, labels, sample_weight
+        scores, labels : array_like of shape (n,)
             As for `VennAbers.fit`.
         folds : array_like of shape (n,)
             Integers: which fold each row is in.
+        sample_weight : array_like of shape (n,), optional
+            As for `VennAbers.fit`.  Each fold must have a row of weight > 0.
 
         Returns
         -------
         CrossVennAbers
             The predictor itself.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.folds, cross.predictors
+        ((0, 1), (<VennAbers: 2 rows, 3 steps>, <VennAbers: 2 rows, 3 steps>))
         """
         rows = _validation_venn.labelled(scores, labels, sample_weight)
         numbers = _validation_venn.fold_column(folds, scores, sample_weight)
@@ -121,6 +130,14 @@ class CrossVennAbers:
         -------
         ProbabilityPair
             A tuple (p0, p1) of arrays, their last axis of length n_folds.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.predict([1.5, 3.5]).p0
+        array([[0. , 0. ],
+               [0.5, 0. ]])
         """
         p0, p1 = self._look_up(scores, [venn._known()[0].values for venn in self.predictors], n_threads)
         return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
@@ -141,6 +158,15 @@ class CrossVennAbers:
         Returns
         -------
         ndarray of float64, or float64 for a single query
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.merge([1.5, 3.5]).round(3)
+        array([0.414, 0.586])
+        >>> cross.merge([[1.5, 3.5]], rule="brier")
+        array([0.5])
         """
         _validation.choice("rule", rule, RULES)
         if rule == "brier":
@@ -170,21 +196,86 @@ class CrossVennAbers:
         return first, second
 
     def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        """The fitted predictor as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1]).to_json()
+        '{"format": "staircase_fast cross venn-abers", ...'
+        """
         return venn_document.cross_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> CrossVennAbers:
-        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed."""
+        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        CrossVennAbers
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> sf.CrossVennAbers.from_json(cross.to_json()) == cross
+        True
+        """
         return cls._of(*venn_document.cross_parts_from(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cross.save(Path(folder, "cross.json"))
+        ...     sf.CrossVennAbers.load(Path(folder, "cross.json")) == cross
+        True
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CrossVennAbers:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        CrossVennAbers
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.CrossVennAbers.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod

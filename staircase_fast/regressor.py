@@ -121,7 +121,14 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
         Returns
         -------
-        self
+        StaircaseRegressor
+            The regressor itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor(y_max=2.0).fit([1, 2, 3, 4], [1, 3, 2, 4]).staircase_.values
+        array([1., 2.])
         """
         self._judge_parameters()
         scores = _validation_sklearn.one_feature(self, X)
@@ -136,15 +143,27 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StaircaseRegressor:
-        """Take in more rows; arguments are those of `fit`.
+        """Take in more rows.
 
         The staircase of all rows so far is made when it is first asked for.  What is kept of rows, and how much memory
         that takes, says `staircase_fast.Accumulator`.  `fit` keeps none: it cannot be followed by `partial_fit`.
         `increasing` must be True or False.
 
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
         Returns
         -------
-        self
+        StaircaseRegressor
+            The regressor itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().partial_fit([1, 3], [1, 2]).partial_fit([2, 4], [3, 4]).y_thresholds_
+        array([1. , 2.5, 2.5, 4. ])
         """
         self._judge_parameters()
         wanted = loss_of(self.loss), _validation_sklearn.one_direction(self.increasing)
@@ -175,11 +194,37 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         -------
         ndarray of shape (n_samples,)
             In float32 if that was the type of X.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4]).predict([1, 1.5, 2.5])
+        array([1.  , 1.75, 2.5 ])
         """
         return self._values(T)
 
     def transform(self, T: ArrayLike) -> Any:
-        """The same as `predict`, in a container of `set_output`."""
+        """The same as `predict`, in a container of `set_output`.
+
+        Parameters
+        ----------
+        T : array_like of shape (n_samples,) or (n_samples, 1)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or a table
+            What `set_output` asked for.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> model = StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4])
+        >>> model.set_output(transform="pandas").transform([1, 1.5])
+           staircaseregressor0
+        0                 1.00
+        1                 1.75
+        """
         return self._values(T)
 
     def _values(self, T: ArrayLike) -> NDArray[Any]:
@@ -193,7 +238,23 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         return found.astype(queries.dtype, copy=False)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The name of what `transform` returns: "staircaseregressor0", whatever it was made of."""
+        """The name of what `transform` returns.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of shape (1,)
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().fit([1, 2], [1, 2]).get_feature_names_out()
+        array(['staircaseregressor0'], dtype=object)
+        """
         check_is_fitted(self)
         return np.array([f"{type(self).__name__.lower()}0"], dtype=object)
 

@@ -19,7 +19,22 @@ RULES = ("log", "brier")
 
 
 class ProbabilityPair(NamedTuple):
-    """The probability of label 1 if the query's own label were 0, and if it were 1; p0 <= p1."""
+    """What `predict` of a Venn-Abers predictor returns.
+
+    Attributes
+    ----------
+    p0 : ndarray of float64, or float64 for a single score
+        The probability of label 1 if the query's own label were 0.
+    p1 : ndarray of float64, or float64 for a single score
+        The same if it were 1; p0 <= p1.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> pair = sf.VennAbers().fit([1, 2, 3], [0, 0, 1]).predict([1, 3])
+    >>> pair.p1 - pair.p0
+    array([0.33333333, 0.5       ])
+    """
 
     p0: Any
     p1: Any
@@ -154,6 +169,14 @@ class VennAbers:
         -------
         ProbabilityPair
             A tuple (p0, p1) of arrays in the shape of `scores`, or of floats for a single score.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> p0, p1 = venn.predict([0, 2.5])
+        >>> p0, p1
+        (array([0. , 0.5]), array([0.5, 1. ]))
         """
         pairs, _ = self._known()
         queries, shape = _validation.queries(scores)
@@ -196,12 +219,32 @@ class VennAbers:
         return found.reshape(shape)[()]
 
     def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        """The fitted predictor as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers().fit([1, 2, 3], [0, 1, 1]).to_json()
+        '{"format": "staircase_fast venn-abers", ...'
+        """
         return venn_document.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> VennAbers:
         """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        VennAbers
 
         Examples
         --------
@@ -213,12 +256,49 @@ class VennAbers:
         return cls._of(*venn_document.parts_from(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     venn.save(Path(folder, "venn.json"))
+        ...     sf.VennAbers.load(Path(folder, "venn.json")) == venn
+        True
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VennAbers:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        VennAbers
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
