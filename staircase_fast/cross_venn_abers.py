@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_venn, files, settings, venn_document
-from staircase_fast.venn_abers import RULES, ProbabilityPair, VennAbers, merged
+from staircase_fast.typing import ColumnLike, ScalarLike
+from staircase_fast.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 
+_Floats = NDArray[np.float64]
 _LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
 
 
@@ -84,7 +86,7 @@ class CrossVennAbers:
         return sum(venn.n_samples for venn in self.predictors)
 
     def fit(
-        self, scores: ArrayLike, labels: ArrayLike, folds: ArrayLike, sample_weight: ArrayLike | None = None
+        self, scores: ColumnLike, labels: ColumnLike, folds: ColumnLike, sample_weight: ColumnLike | None = None
     ) -> CrossVennAbers:
         """Take in rows, each scored by the model that did not see it; what was fitted before is forgotten.
 
@@ -116,7 +118,7 @@ class CrossVennAbers:
         self._fitted = tuple(number for number, _ in parts), predictors
         return self
 
-    def predict(self, scores: ArrayLike, *, n_threads: int | None = None) -> ProbabilityPair:
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[_Floats]:
         """The pairs of probabilities of all folds.
 
         Parameters
@@ -142,7 +144,11 @@ class CrossVennAbers:
         p0, p1 = self._look_up(scores, [venn._known()[0].values for venn in self.predictors], n_threads)
         return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
 
-    def merge(self, scores: ArrayLike, *, rule: str = "log", n_threads: int | None = None) -> Any:
+    @overload
+    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
+    @overload
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> _Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | _Floats:
         """One probability for each query.
 
         Parameters
@@ -171,18 +177,18 @@ class CrossVennAbers:
         _validation.choice("rule", rule, RULES)
         if rule == "brier":
             p0, p1 = self.predict(scores, n_threads=n_threads)
-            return merged(p0, p1, rule).mean(axis=-1)
+            mean: np.float64 | _Floats = merged(p0, p1, rule).mean(axis=-1)
+            return mean
         logs = []
         for venn in self.predictors:  # of steps, of which there are few
             both = np.stack((1 - venn.p0, venn.p1), axis=-1)
             logs.append(np.log(np.maximum(both, _LEAST)))
         zero, one = (np.mean(found, axis=0) for found in self._look_up(scores, logs, n_threads))
         with np.errstate(over="ignore"):  # odds beyond all numbers
-            return 1 / (1 + np.exp(zero - one))
+            odds: np.float64 | _Floats = np.exp(zero - one)
+            return 1 / (1 + odds)
 
-    def _look_up(
-        self, scores: ArrayLike, tables: list[NDArray[np.float64]], n_threads: int | None
-    ) -> tuple[list[Any], list[Any]]:
+    def _look_up(self, scores: ColumnLike, tables: list[_Floats], n_threads: int | None) -> tuple[list[Any], list[Any]]:
         """What the table of each fold holds for each query."""
         predictors = self.predictors
         queries, shape = _validation_venn.fold_queries(scores, len(predictors))
