@@ -318,7 +318,7 @@ def multiprobabilities(n: int) -> Iterator[Line]:
         x, y, _ = patterns.rows(n, scores)
         queries = patterns.queries(n)
 
-        def ours() -> sf.ProbabilityPair:
+        def ours() -> sf.ProbabilityPair[Any]:
             return sf.VennAbers().fit(x, y).predict(queries)
 
         settings = np.geterr()

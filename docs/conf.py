@@ -23,8 +23,8 @@ extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autos
 templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
-# every mapping has values; bands are of a Reliability; set_output is of scikit-learn
-nitpick_ignore = [("py:obj", name) for name in ("bands", "set_output", "values")]
+# what every mapping has, what is a field and a module too, what scikit-learn describes
+nitpick_ignore = [("py:obj", name) for name in ("values", "bands", "set_output")]
 OTHERS = "duckdb|matplotlib|numba|numpy|onnx|onnxruntime|pandas|polars|pyarrow|scipy|sklearn"
 nitpick_ignore_regex = [("py:.*", rf"({OTHERS})(\..*)?")]  # no list of their names is downloaded
 default_role = "autolink"  # a name in backquotes is a link where there is something of that name

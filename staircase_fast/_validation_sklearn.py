@@ -18,9 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from staircase_fast import _validation
-from staircase_fast._columns import Column
+from staircase_fast._columns import Column, _array
+from staircase_fast.typing import Bounds
 
 _FLOATS = (np.float64, np.float32)
+_OTHER_WAYS = ("__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 
 
 @contextmanager
@@ -33,6 +35,14 @@ def in_their_words(**names: str) -> Iterator[None]:
             said = re.sub(r"`(\w+)", lambda found: "`" + names.get(found[1], found[1]), error.args[0])
             error.args = (said, *error.args[1:])
         raise
+
+
+def readable(**given: Any) -> list[Any]:
+    """Columns that scikit-learn's functions cannot read but ours can, as arrays; all others as they are."""
+    return [
+        _array(name, one) if not hasattr(one, "__array__") and any(hasattr(one, way) for way in _OTHER_WAYS) else one
+        for name, one in given.items()
+    ]
 
 
 def one_feature(estimator: Any, X: Any, dtype: Any = _FLOATS) -> Column:
@@ -51,7 +61,7 @@ def feature_names(estimator: Any, X: Any, *, reset: bool) -> None:
         validate_data(estimator, X, reset=reset, skip_check_array=True, ensure_2d=False)
 
 
-def value_bounds(y_min: object, y_max: object) -> tuple[float | None, float | None] | None:
+def value_bounds(y_min: object, y_max: object) -> Bounds:
     """Bounds of values, as `fit` takes them."""
     if y_min is None and y_max is None:
         return None

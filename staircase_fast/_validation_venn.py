@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
 from staircase_fast._validation import Rows, _number, _same_length, judge_weights, no_nan, score_column, weight_column
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, extent_of, order_of
+from staircase_fast.typing import ColumnLike
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -36,7 +37,7 @@ def query_weight(given: object) -> float:
     return weight
 
 
-def labelled(scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+def labelled(scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None) -> Rows:
     """Rows whose targets are labels, as bytes, without rows of weight 0."""
     x, y = _float_column("scores", scores), _column("labels", labels)
     _same_length("scores", x, "labels", y)
@@ -65,7 +66,7 @@ def by_fold(rows: Rows, folds: NDArray[np.int64]) -> list[tuple[int, Rows]]:
     return found
 
 
-def fold_column(folds: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None) -> NDArray[np.int64]:
+def fold_column(folds: ColumnLike, scores: ColumnLike, sample_weight: ColumnLike | None) -> NDArray[np.int64]:
     """The fold of each row of weight > 0; each fold must have one."""
     given = _column("folds", folds)
     if given.dtype.kind == "f":
@@ -81,7 +82,7 @@ def fold_column(folds: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | 
     return present
 
 
-def fold_queries(scores: ArrayLike, n_folds: int) -> tuple[Column, tuple[int, ...]]:
+def fold_queries(scores: ColumnLike, n_folds: int) -> tuple[Column, tuple[int, ...]]:
     """Scores to look up in all folds, or a column for each; and the shape of what is found in one fold."""
     given = _array("scores", scores)
     if given.ndim > 2 or (given.ndim == 2 and given.shape[1] != n_folds):
@@ -113,7 +114,7 @@ def row_count(given: Any) -> int:
     return given
 
 
-def pair_steps(left: ArrayLike, p0: ArrayLike, p1: ArrayLike) -> PairSteps:
+def pair_steps(left: ColumnLike, p0: ColumnLike, p1: ColumnLike) -> PairSteps:
     """Judge the steps of a predictor, as a file gives them."""
     start = score_column("left", left).astype(np.float64)
     if len(start) == 0:

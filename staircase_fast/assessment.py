@@ -5,52 +5,70 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from staircase_fast import _validation, decomposition, documents, settings, solve
 from staircase_fast import _validation_reliability as judge
+from staircase_fast.bands import Bands, make_bands
 from staircase_fast.decomposition import Histogram
 from staircase_fast.fit import of_columns
 from staircase_fast.losses import Loss, SquaredError
 from staircase_fast.ordered import UNBOUNDED
 from staircase_fast.staircase import Staircase
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from staircase_fast.bands import Bands
+from staircase_fast.typing import Axes, ColumnLike
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Reliability:
     """What `reliability` returns.
 
+    Attributes
+    ----------
+    stairs : Staircase
+        The CORP curve: the staircase that recalibrates the forecasts best.
+    score : str or Loss
+        What forecasts were scored by: "brier", or a loss.
+    n_samples : int
+        Rows of weight > 0.
+    mean_score : float
+        The mean score of the forecasts; the less, the better.  It is miscalibration - discrimination + uncertainty.
+    miscalibration : float
+        How much the mean score falls by recalibration: 0 for calibrated forecasts.
+    discrimination : float
+        How much better recalibrated forecasts are than the best constant: 0 if they tell nothing.
+    uncertainty : float
+        The mean score of the best constant: how hard the targets are to forecast.
+    calibration_error : float
+        The expected calibration error: how far forecasts are from recalibrated ones on average.
+    histogram : Histogram
+        `counts` of forecasts, or their total weight, between `edges`.
+    bands : Bands or None
+        `x`, `lower` and `upper` of resampled curves, if they were asked for.
+
+    Notes
+    -----
     Thread-safety: it does not change, and may be used by any number of threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> found = sf.reliability([0.25, 0.5, 0.5, 0.75], [0, 0, 1, 1])
+    >>> found.miscalibration, found.discrimination, found.uncertainty
+    (0.03125, 0.125, 0.25)
     """
 
     stairs: Staircase
-    """The CORP curve: the staircase that recalibrates the forecasts best."""
     score: str | Loss
-    """What forecasts were scored by: "brier", or a loss."""
     n_samples: int
-    """Rows of weight > 0."""
     mean_score: float
-    """The mean score of the forecasts; the less, the better.  It is miscalibration - discrimination + uncertainty."""
     miscalibration: float
-    """How much the mean score falls by recalibration: 0 for calibrated forecasts."""
     discrimination: float
-    """How much better recalibrated forecasts are than the best constant: 0 if they tell nothing."""
     uncertainty: float
-    """The mean score of the best constant: how hard the targets are to forecast."""
     calibration_error: float
-    """The expected calibration error: how far forecasts are from recalibrated ones on average."""
     histogram: Histogram
-    """`counts` of forecasts, or their total weight, between `edges`."""
     bands: Bands | None = None
-    """`x`, `lower` and `upper` of resampled curves, if they were asked for."""
 
     @property
     def mcb(self) -> float:
@@ -93,6 +111,13 @@ class Reliability:
         -------
         matplotlib Axes
             Its artists have labels: `ax.legend()` shows what is what.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> ax = sf.reliability([0.4, 0.3, 0.2, 0.1, 0.5, 0.9], [0, 0, 0, 1, 1, 1]).plot(histogram=False)
+        >>> ax.get_legend_handles_labels()[1]
+        ['calibrated', 'recalibrated']
         """
         from staircase_fast.plots import draw_reliability
 
@@ -146,12 +171,12 @@ class Reliability:
 
 
 def reliability(
-    scores: ArrayLike,
-    targets: ArrayLike,
+    scores: ColumnLike,
+    targets: ColumnLike,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ColumnLike | None = None,
     score: str | Loss = "brier",
-    bands: str | None = None,
+    bands: Literal["confidence", "consistency"] | None = None,
     n_resamples: int = 1000,
     level: float = 0.9,
     seed: int | np.random.SeedSequence | None = None,
@@ -249,8 +274,6 @@ def reliability(
     parts, histogram = decomposition.decompose(columns, loss, stairs, float(constant.values[0]), ends, workers)
     found = None
     if plan is not None:
-        from staircase_fast.bands import make_bands
-
         # rows are resampled many times: fewer of them are worth a thread
         found = make_bands(columns, loss, stairs, plan, settings.num_threads(n_threads, 64 * n))
     name = loss.name if isinstance(loss, judge.Brier) else loss

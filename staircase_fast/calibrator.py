@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -18,7 +18,7 @@ from staircase_fast._validation_sklearn import in_their_words
 from staircase_fast.calibration import Options, probabilities
 from staircase_fast.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
 from staircase_fast.prior import PSEUDO_COUNTS
-from staircase_fast.typing import Direction
+from staircase_fast.typing import ColumnLike, Direction, Interpolation
 
 
 class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,9 +95,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         estimator: Any = None,
         *,
         cv: Any = None,
-        ensemble: bool | str = "auto",
-        prior: str = "none",
-        interpolation: str = "linear",
+        ensemble: bool | Literal["auto"] = "auto",
+        prior: Literal["none", "laplace", "jeffreys"] = "none",
+        interpolation: Interpolation = "linear",
         increasing: Direction = True,
         n_jobs: int | None = None,
         n_threads: int | None = None,
@@ -112,7 +112,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         self.n_threads = n_threads
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self, X: Any, y: ColumnLike, sample_weight: ColumnLike | None = None, **fit_params: Any
     ) -> StaircaseCalibrator:
         """Fit the classifier, if it is not frozen, and the staircases of its scores.
 
@@ -131,12 +131,22 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
         Returns
         -------
-        self
+        StaircaseCalibrator
+            The calibrator itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1], sample_weight=[1, 2, 1, 1]).classes_
+        array([0, 1])
         """
         options = self._options()
         frozen = isinstance(self.estimator, FrozenEstimator)
         ensemble = _validation_sklearn.ensemble(self.ensemble, auto=not frozen)
+        y, sample_weight = _validation_sklearn.readable(y=y, sample_weight=sample_weight)
         classes, codes = _validation_sklearn.labels(y)
+        if self.estimator is None:
+            (X,) = _validation_sklearn.readable(X=X)
         check_consistent_length(X, codes, sample_weight)
         weights = None if sample_weight is None else np.asarray(sample_weight)
         if self.estimator is None:
@@ -170,11 +180,19 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         -------
         ndarray of shape (n_samples, n_classes)
             Columns are in the order of `classes_`.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict_proba([0.2, 3.0])
+        array([[0.5, 0.5],
+               [0. , 1. ]])
         """
         check_is_fitted(self)
         options, found = self._options(), []
         for estimator, staircases in self.calibrated_classifiers_:
             if estimator is None:
+                (X,) = _validation_sklearn.readable(X=X)
                 scores = _validation_sklearn.score_table(self, X, len(self.classes_))
                 _validation_sklearn.feature_names(self, X, reset=False)
             else:
@@ -184,7 +202,23 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; of equally probable ones, the first."""
+        """The most probable class; of equally probable ones, the first.
+
+        Parameters
+        ----------
+        X : array_like
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict([0.2, 3.0])
+        array([0, 1])
+        """
         chosen = np.argmax(self.predict_proba(X), axis=1)
         found: NDArray[Any] = self.classes_[chosen]
         return found

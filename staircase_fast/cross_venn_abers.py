@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_venn, files, settings, venn_document
-from staircase_fast.venn_abers import RULES, ProbabilityPair, VennAbers, merged
+from staircase_fast.typing import ColumnLike, ScalarLike
+from staircase_fast.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 
+_Floats = NDArray[np.float64]
 _LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
 
 
@@ -84,21 +86,30 @@ class CrossVennAbers:
         return sum(venn.n_samples for venn in self.predictors)
 
     def fit(
-        self, scores: ArrayLike, labels: ArrayLike, folds: ArrayLike, sample_weight: ArrayLike | None = None
+        self, scores: ColumnLike, labels: ColumnLike, folds: ColumnLike, sample_weight: ColumnLike | None = None
     ) -> CrossVennAbers:
         """Take in rows, each scored by the model that did not see it; what was fitted before is forgotten.
 
         Parameters
         ----------
-        scores, labels, sample_weight
+        scores, labels : array_like of shape (n,)
             As for `VennAbers.fit`.
         folds : array_like of shape (n,)
             Integers: which fold each row is in.
+        sample_weight : array_like of shape (n,), optional
+            As for `VennAbers.fit`.  Each fold must have a row of weight > 0.
 
         Returns
         -------
         CrossVennAbers
             The predictor itself.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.folds, cross.predictors
+        ((0, 1), (<VennAbers: 2 rows, 3 steps>, <VennAbers: 2 rows, 3 steps>))
         """
         rows = _validation_venn.labelled(scores, labels, sample_weight)
         numbers = _validation_venn.fold_column(folds, scores, sample_weight)
@@ -107,7 +118,7 @@ class CrossVennAbers:
         self._fitted = tuple(number for number, _ in parts), predictors
         return self
 
-    def predict(self, scores: ArrayLike, *, n_threads: int | None = None) -> ProbabilityPair:
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[_Floats]:
         """The pairs of probabilities of all folds.
 
         Parameters
@@ -121,11 +132,23 @@ class CrossVennAbers:
         -------
         ProbabilityPair
             A tuple (p0, p1) of arrays, their last axis of length n_folds.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.predict([1.5, 3.5]).p0
+        array([[0. , 0. ],
+               [0.5, 0. ]])
         """
         p0, p1 = self._look_up(scores, [venn._known()[0].values for venn in self.predictors], n_threads)
         return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
 
-    def merge(self, scores: ArrayLike, *, rule: str = "log", n_threads: int | None = None) -> Any:
+    @overload
+    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
+    @overload
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> _Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | _Floats:
         """One probability for each query.
 
         Parameters
@@ -141,22 +164,31 @@ class CrossVennAbers:
         Returns
         -------
         ndarray of float64, or float64 for a single query
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> cross.merge([1.5, 3.5]).round(3)
+        array([0.414, 0.586])
+        >>> cross.merge([[1.5, 3.5]], rule="brier")
+        array([0.5])
         """
         _validation.choice("rule", rule, RULES)
         if rule == "brier":
             p0, p1 = self.predict(scores, n_threads=n_threads)
-            return merged(p0, p1, rule).mean(axis=-1)
+            mean: np.float64 | _Floats = merged(p0, p1, rule).mean(axis=-1)
+            return mean
         logs = []
         for venn in self.predictors:  # of steps, of which there are few
             both = np.stack((1 - venn.p0, venn.p1), axis=-1)
             logs.append(np.log(np.maximum(both, _LEAST)))
         zero, one = (np.mean(found, axis=0) for found in self._look_up(scores, logs, n_threads))
         with np.errstate(over="ignore"):  # odds beyond all numbers
-            return 1 / (1 + np.exp(zero - one))
+            odds: np.float64 | _Floats = np.exp(zero - one)
+            return 1 / (1 + odds)
 
-    def _look_up(
-        self, scores: ArrayLike, tables: list[NDArray[np.float64]], n_threads: int | None
-    ) -> tuple[list[Any], list[Any]]:
+    def _look_up(self, scores: ColumnLike, tables: list[_Floats], n_threads: int | None) -> tuple[list[Any], list[Any]]:
         """What the table of each fold holds for each query."""
         predictors = self.predictors
         queries, shape = _validation_venn.fold_queries(scores, len(predictors))
@@ -170,21 +202,86 @@ class CrossVennAbers:
         return first, second
 
     def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        """The fitted predictor as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1]).to_json()
+        '{"format": "staircase_fast cross venn-abers", ...'
+        """
         return venn_document.cross_to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> CrossVennAbers:
-        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed."""
+        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        CrossVennAbers
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> sf.CrossVennAbers.from_json(cross.to_json()) == cross
+        True
+        """
         return cls._of(*venn_document.cross_parts_from(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cross.save(Path(folder, "cross.json"))
+        ...     sf.CrossVennAbers.load(Path(folder, "cross.json")) == cross
+        True
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CrossVennAbers:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        CrossVennAbers
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.CrossVennAbers.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod

@@ -21,7 +21,22 @@ from staircase_fast.staircase import Staircase
 
 
 class CalibratedPair(NamedTuple):
-    """A fitted classifier, or None, and the staircases of its scores: of the second class, or of each of more."""
+    """A fitted classifier and the staircases of its scores.
+
+    Attributes
+    ----------
+    estimator : classifier or None
+        None where scores were calibrated without a classifier.
+    staircases : tuple of Staircase
+        That of the second of two classes, or one for each of more.
+
+    Examples
+    --------
+    >>> from staircase_fast.sklearn import StaircaseCalibrator
+    >>> model = StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1])
+    >>> model.calibrated_classifiers_[0].staircases[0].values
+    array([0. , 0.5, 1. ])
+    """
 
     estimator: Any
     staircases: tuple[Staircase, ...]

@@ -16,6 +16,7 @@ import numpy as np
 
 from staircase_fast import _validation, _validation_export, documents, files, pieces
 from staircase_fast.pieces import Pieces
+from staircase_fast.typing import Interpolation
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
@@ -28,21 +29,21 @@ _LARGEST = float(np.finfo(np.float64).max)
 def write(
     stairs: Staircase,
     path: str | os.PathLike[str],
-    interpolation: str,
+    interpolation: Interpolation,
     out_of_bounds: str,
     dtype: str,
     names: tuple[str, str],
 ) -> None:
     """Write the model of a staircase to a file."""
-    _validation.choice("interpolation", interpolation, ("step", "linear"))
+    linear = _validation.interpolation(interpolation) != "step"
     _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan"))
     _validation.choice("dtype", dtype, ("float64", "float32"))
     names = _validation_export.value_names(*names)
     onnx = _validation.library("onnx", "`to_onnx`", extra="onnx")
-    table = pieces.of_staircase(stairs, linear=interpolation == "linear", outside=out_of_bounds == "clip")
+    table = pieces.of_staircase(stairs, interpolation, outside=out_of_bounds == "clip")
     graph = _Graph(onnx, names)
     scores = names[0] if dtype == "float64" else graph.add("Cast", names[0], to=onnx.TensorProto.DOUBLE)
-    values = _evaluate(graph, table, scores, linear=interpolation == "linear")
+    values = _evaluate(graph, table, scores, linear=linear)
     kind = onnx.TensorProto.DOUBLE if dtype == "float64" else onnx.TensorProto.FLOAT
     graph.add("Cast", values, to=kind, output=names[1])
     model = graph.model(kind)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_export, pieces
 from staircase_fast.pieces import Pieces
+from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
@@ -29,22 +30,22 @@ COLUMNS = ("starts", "lows", "bends", "slopes", "highs")  # of pieces; one of th
 
 
 def expression(
-    stairs: Staircase, column: str | Sequence[str], dialect: str, interpolation: str, out_of_bounds: str
+    stairs: Staircase, column: str | Sequence[str], dialect: Dialect, interpolation: Interpolation, out_of_bounds: str
 ) -> str:
     """The staircase of a column."""
     name = name_of("column", column)
     duck, linear, clip = options(dialect, interpolation, out_of_bounds)
-    table = pieces.of_staircase(stairs, linear=linear, outside=clip)
+    table = pieces.of_staircase(stairs, interpolation, outside=clip)
     if len(table.start) <= FEW_STEPS:
         return _case(name, table)
     return (_asof_join if duck else _bucket)(name, table, linear=linear)
 
 
-def options(dialect: str, interpolation: str, out_of_bounds: str) -> tuple[bool, bool, bool]:
+def options(dialect: Dialect, interpolation: Interpolation, out_of_bounds: str) -> tuple[bool, bool, bool]:
     """Whether it is for DuckDB, with lines, and with a value for all scores."""
     return (
         _validation.choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb",
-        _validation.choice("interpolation", interpolation, ("step", "linear")) == "linear",
+        _validation.interpolation(interpolation) != "step",
         _validation.choice("out_of_bounds", out_of_bounds, ("clip", "nan")) == "clip",
     )
 

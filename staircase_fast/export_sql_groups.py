@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from staircase_fast import _validation_export, pieces
 from staircase_fast.export_sql import COLUMNS, joined, name_of, options, unnested, value_on
 from staircase_fast.pieces import Pieces
+from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
     from staircase_fast._validation_groups import Key
@@ -30,8 +31,8 @@ def expression(
     found: StaircaseMap,
     column: str | Sequence[str],
     group: str | Sequence[str],
-    dialect: str,
-    interpolation: str,
+    dialect: Dialect,
+    interpolation: Interpolation,
     out_of_bounds: str,
 ) -> str:
     """The staircase of each row's group."""
@@ -41,7 +42,7 @@ def expression(
     keys = list(found)
     _validation_export.keys_in_text(keys)
     kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
-    tables = [pieces.of_staircase(stairs, linear=linear, outside=clip) for stairs in found.values()]
+    tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
     write = _asof_join if duck else _bucket
     return write(score, f"{key}::{kind}", f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
 

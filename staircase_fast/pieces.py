@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation_export
+from staircase_fast.typing import Interpolation
 
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
@@ -40,12 +41,14 @@ class Pieces(NamedTuple):
         return [self.start, self.low, self.bend, self.slope, self.high] if linear else [self.start, self.low]
 
 
-def of_staircase(stairs: Staircase, *, linear: bool, outside: bool) -> Pieces:
+def of_staircase(stairs: Staircase, interpolation: Interpolation, *, outside: bool) -> Pieces:
     """The pieces of a staircase; `outside`: whether scores that were not fitted have a value."""
+    if interpolation == "centered":
+        stairs = stairs._through_middles()
     inside = (-math.inf, math.inf) if outside else (float(stairs.left[0]), float(stairs.right[-1]))
     start, flat = stairs.left.copy(), np.full(stairs.n_steps, math.inf)
     start[0] = -math.inf
-    if not linear:
+    if interpolation == "step":
         return Pieces(start, stairs.values, flat, np.zeros(len(start)), stairs.values, stairs.increasing, inside)
     lines = np.empty((stairs.n_steps, 4))
     _lookup.draw_lines(stairs.left, stairs.right, stairs.values, lines)

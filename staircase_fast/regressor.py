@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,7 @@ from staircase_fast.accumulator import Accumulator
 from staircase_fast.fit import fit
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
-from staircase_fast.typing import Direction
+from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds
 
 
 class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,9 +95,9 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         y_min: float | None = None,
         y_max: float | None = None,
         increasing: Direction = True,
-        out_of_bounds: str = "nan",
+        out_of_bounds: OutOfBounds = "nan",
         loss: str | Loss = "squared",
-        interpolation: str = "linear",
+        interpolation: Interpolation = "linear",
         n_threads: int | None = None,
     ) -> None:
         self.y_min = y_min
@@ -108,7 +108,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self.interpolation = interpolation
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StaircaseRegressor:
+    def fit(self, X: ColumnLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> StaircaseRegressor:
         """Fit the staircase of these rows; what was fitted before is forgotten.
 
         Parameters
@@ -121,9 +121,17 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
         Returns
         -------
-        self
+        StaircaseRegressor
+            The regressor itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor(y_max=2.0).fit([1, 2, 3, 4], [1, 3, 2, 4]).staircase_.values
+        array([1., 2.])
         """
         self._judge_parameters()
+        X, y, sample_weight = _validation_sklearn.readable(X=X, y=y, sample_weight=sample_weight)
         scores = _validation_sklearn.one_feature(self, X)
         targets = _validation_sklearn.targets(scores, y, sample_weight)
         with in_their_words(scores="X", targets="y", bounds="y_min` and `y_max"):
@@ -135,19 +143,32 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self._seen, self._stairs, self._dtype = None, stairs, scores.dtype
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StaircaseRegressor:
-        """Take in more rows; arguments are those of `fit`.
+    def partial_fit(self, X: ColumnLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> StaircaseRegressor:
+        """Take in more rows.
 
         The staircase of all rows so far is made when it is first asked for.  What is kept of rows, and how much memory
         that takes, says `staircase_fast.Accumulator`.  `fit` keeps none: it cannot be followed by `partial_fit`.
         `increasing` must be True or False.
 
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+
         Returns
         -------
-        self
+        StaircaseRegressor
+            The regressor itself.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().partial_fit([1, 3], [1, 2]).partial_fit([2, 4], [3, 4]).y_thresholds_
+        array([1. , 2.5, 2.5, 4. ])
         """
         self._judge_parameters()
         wanted = loss_of(self.loss), _validation_sklearn.one_direction(self.increasing)
+        X, y, sample_weight = _validation_sklearn.readable(X=X, y=y, sample_weight=sample_weight)
         scores = _validation_sklearn.one_feature(self, X)
         targets = _validation_sklearn.targets(scores, y, sample_weight)
         first = not hasattr(self, "_seen")
@@ -164,7 +185,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self._seen, self._stairs, self._dtype = seen, None, np.result_type(dtype, scores.dtype)
         return self
 
-    def predict(self, T: ArrayLike) -> NDArray[Any]:
+    def predict(self, T: ColumnLike) -> NDArray[Any]:
         """Values of new X.
 
         Parameters
@@ -175,14 +196,41 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         -------
         ndarray of shape (n_samples,)
             In float32 if that was the type of X.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4]).predict([1, 1.5, 2.5])
+        array([1.  , 1.75, 2.5 ])
         """
         return self._values(T)
 
-    def transform(self, T: ArrayLike) -> Any:
-        """The same as `predict`, in a container of `set_output`."""
+    def transform(self, T: ColumnLike) -> Any:
+        """The same as `predict`, in a container of `set_output`.
+
+        Parameters
+        ----------
+        T : array_like of shape (n_samples,) or (n_samples, 1)
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or a table
+            What `set_output` asked for.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> model = StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4])
+        >>> model.set_output(transform="pandas").transform([1, 1.5])
+           staircaseregressor0
+        0                 1.00
+        1                 1.75
+        """
         return self._values(T)
 
-    def _values(self, T: ArrayLike) -> NDArray[Any]:
+    def _values(self, T: ColumnLike) -> NDArray[Any]:
+        (T,) = _validation_sklearn.readable(X=T)
         # in the type of X: the 0.1 of float64 is not that of float32, and would be out of bounds
         queries = _validation_sklearn.one_feature(self, T, (vars(self).get("_dtype", np.float64),))
         stairs = self.staircase_
@@ -193,7 +241,23 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         return found.astype(queries.dtype, copy=False)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The name of what `transform` returns: "staircaseregressor0", whatever it was made of."""
+        """The name of what `transform` returns.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        ndarray of shape (1,)
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseRegressor
+        >>> StaircaseRegressor().fit([1, 2], [1, 2]).get_feature_names_out()
+        array(['staircaseregressor0'], dtype=object)
+        """
         check_is_fitted(self)
         return np.array([f"{type(self).__name__.lower()}0"], dtype=object)
 
@@ -251,7 +315,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         _validation.choice("out_of_bounds", self.out_of_bounds, ("nan", "clip", "raise"))
         self._bounds()
 
-    def _bounds(self) -> tuple[float | None, float | None] | None:
+    def _bounds(self) -> Bounds:
         return _validation_sklearn.value_bounds(self.y_min, self.y_max)
 
     def __sklearn_is_fitted__(self) -> bool:

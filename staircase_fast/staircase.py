@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _lookup, _validation, cells, centered, files, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds, ScalarLike
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike
 
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
 _NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
@@ -282,6 +279,13 @@ class Staircase:
         Returns
         -------
         matplotlib Axes
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> ax = sf.fit([1, 2, 3, 4], [1, 3, 2, 4]).plot(label="fitted")
+        >>> ax.get_xlabel(), ax.get_legend_handles_labels()[1]
+        ('score', ['fitted'])
         """
         from staircase_fast.plots import draw_staircase
 
@@ -374,9 +378,9 @@ class Staircase:
         self,
         column: str | Sequence[str],
         *,
-        dialect: str = "duckdb",
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        dialect: Dialect = "duckdb",
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
         """The staircase as an SQL expression: `predict` of a column, bit for bit.
 
@@ -386,7 +390,7 @@ class Staircase:
             The column that holds the scores, of any type of numbers: a name, or the parts of one, as in
             ``("t", "score")``.  Names are quoted, so that they may hold anything, and case matters.
         dialect : {"duckdb", "postgres"}, default "duckdb"
-        interpolation : {"step", "linear"}, default "step"
+        interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"
             For scores below the first or above the last that was fitted: the value of the nearest step, or NULL.
@@ -401,7 +405,7 @@ class Staircase:
         Up to 64 steps are a searched CASE, more a join with a table of VALUES: ASOF in DuckDB; in PostgreSQL, with a
         search by halving.  The time for a row hardly grows with their number; that for reading the text does.
 
-        With "linear", PostgreSQL ends a query with an error where a product is too small for a float (below 1e-323),
+        With lines, PostgreSQL ends a query with an error where a product is too small for a float (below 1e-323),
         as it always does.
 
         Examples
@@ -424,9 +428,9 @@ class Staircase:
         self,
         path: str | os.PathLike[str],
         *,
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
-        dtype: str = "float64",
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
+        dtype: Literal["float64", "float32"] = "float64",
         input_name: str = "scores",
         output_name: str = "values",
     ) -> None:
@@ -437,7 +441,7 @@ class Staircase:
         Parameters
         ----------
         path : str or path
-        interpolation : {"step", "linear"}, default "step"
+        interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"
             For scores below the first or above the last that was fitted: the value of the nearest step, or NaN.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from staircase_fast._validation_groups import GroupColumn, Key
 from staircase_fast.centered import centered_ends
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import Staircase
-from staircase_fast.typing import ColumnLike, Interpolation, OutOfBounds
+from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds
 
 _put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
@@ -319,9 +319,9 @@ class StaircaseMap(Mapping[Key, Staircase]):
         column: str | Sequence[str],
         group: str | Sequence[str],
         *,
-        dialect: str = "duckdb",
-        interpolation: str = "step",
-        out_of_bounds: str = "clip",
+        dialect: Dialect = "duckdb",
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
         """The map as an SQL expression: `predict` of a column of scores and one of groups, bit for bit.
 
@@ -330,7 +330,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         column, group : str or sequence of str
             The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.
         dialect : {"duckdb", "postgres"}, default "duckdb"
-        interpolation : {"step", "linear"}, default "step"
+        interpolation : {"step", "linear", "centered"}, default "step"
         out_of_bounds : {"clip", "nan"}, default "clip"
 
         Returns

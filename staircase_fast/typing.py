@@ -10,14 +10,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  (it is for other modules)
+else:
+    Axes = Any  # annotations can be looked up where matplotlib is not installed, and without waiting for it
+
 __all__ = [
     "Bounds",
     "ColumnLike",
+    "Dialect",
     "Direction",
     "Interpolation",
     "OutOfBounds",
@@ -57,6 +63,9 @@ ScalarLike = float | np.integer[Any] | np.floating[Any] | np.bool_
 
 Bounds = tuple[float | None, float | None] | None
 """The least and the greatest value; None stands for no bound."""
+
+Dialect = Literal["duckdb", "postgres"]
+"""Whose SQL is written."""
 
 Direction = bool | Literal["auto"]
 """Whether values rise with the score; "auto" lets the rows say."""

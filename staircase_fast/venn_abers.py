@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_venn, _venn, files, settings, venn_document
 from staircase_fast._validation import Rows
@@ -14,15 +14,35 @@ from staircase_fast._validation_venn import PairSteps
 from staircase_fast.exact import LABELS, Extent, joined_extent, scale_of
 from staircase_fast.order import in_score_order
 from staircase_fast.pairs import Pairs
+from staircase_fast.typing import ColumnLike, ScalarLike
 
 RULES = ("log", "brier")
+Rule = Literal["log", "brier"]
+
+_Floats = NDArray[np.float64]
+_Values = TypeVar("_Values", np.float64, _Floats)
 
 
-class ProbabilityPair(NamedTuple):
-    """The probability of label 1 if the query's own label were 0, and if it were 1; p0 <= p1."""
+class ProbabilityPair(NamedTuple, Generic[_Values]):
+    """What `predict` of a Venn-Abers predictor returns.
 
-    p0: Any
-    p1: Any
+    Attributes
+    ----------
+    p0 : ndarray of float64, or float64 for a single score
+        The probability of label 1 if the query's own label were 0.
+    p1 : ndarray of float64, or float64 for a single score
+        The same if it were 1; p0 <= p1.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> pair = sf.VennAbers().fit([1, 2, 3], [0, 0, 1]).predict([1, 3])
+    >>> pair.p1 - pair.p0
+    array([0.33333333, 0.5       ])
+    """
+
+    p0: _Values
+    p1: _Values
 
 
 class VennAbers:
@@ -97,21 +117,21 @@ class VennAbers:
         return len(self.left)
 
     @property
-    def left(self) -> NDArray[np.float64]:
+    def left(self) -> _Floats:
         """The least score on each step; the first is -inf."""
         return self._known()[0].left
 
     @property
-    def p0(self) -> NDArray[np.float64]:
+    def p0(self) -> _Floats:
         """The lower probability on each step."""
         return self._known()[0].values[:, 0]
 
     @property
-    def p1(self) -> NDArray[np.float64]:
+    def p1(self) -> _Floats:
         """The upper probability on each step."""
         return self._known()[0].values[:, 1]
 
-    def fit(self, scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> VennAbers:
+    def fit(self, scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None = None) -> VennAbers:
         """Take in the calibration rows; what was fitted before is forgotten.
 
         Parameters
@@ -141,7 +161,11 @@ class VennAbers:
         self._fitted = Pairs(_fit(rows, self._query_weight)), len(rows.scores)
         return self
 
-    def predict(self, scores: ArrayLike, *, n_threads: int | None = None) -> ProbabilityPair:
+    @overload
+    def predict(self, scores: ScalarLike, *, n_threads: int | None = None) -> ProbabilityPair[np.float64]: ...
+    @overload
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[_Floats]: ...
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[Any]:
         """Both probabilities of label 1 at each score.
 
         Parameters
@@ -154,13 +178,25 @@ class VennAbers:
         -------
         ProbabilityPair
             A tuple (p0, p1) of arrays in the shape of `scores`, or of floats for a single score.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> p0, p1 = venn.predict([0, 2.5])
+        >>> p0, p1
+        (array([0. , 0.5]), array([0.5, 1. ]))
         """
         pairs, _ = self._known()
         queries, shape = _validation.queries(scores)
         found = pairs.look_up(queries, pairs.values, settings.num_threads(n_threads, len(queries)))
         return ProbabilityPair(*(one.reshape(shape)[()] for one in found))
 
-    def merge(self, scores: ArrayLike, *, rule: str = "log", n_threads: int | None = None) -> Any:
+    @overload
+    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
+    @overload
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> _Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | _Floats:
         """One probability for each score: that whose loss exceeds the loss of the calibrated one by least, at worst.
 
         Parameters
@@ -193,15 +229,36 @@ class VennAbers:
             found = merged(*pairs.look_up(queries, pairs.values, n_threads), rule)
         else:
             found = pairs.look_up_one(queries, merged(pairs.values[:, 0], pairs.values[:, 1], rule), n_threads)
-        return found.reshape(shape)[()]
+        one: np.float64 | _Floats = found.reshape(shape)[()]
+        return one
 
     def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was."""
+        """The fitted predictor as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers().fit([1, 2, 3], [0, 1, 1]).to_json()
+        '{"format": "staircase_fast venn-abers", ...'
+        """
         return venn_document.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> VennAbers:
         """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        VennAbers
 
         Examples
         --------
@@ -213,16 +270,53 @@ class VennAbers:
         return cls._of(*venn_document.parts_from(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all."""
+        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     venn.save(Path(folder, "venn.json"))
+        ...     sf.VennAbers.load(Path(folder, "venn.json")) == venn
+        True
+        """
         files.write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VennAbers:
-        """Read a file that `save` wrote."""
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        VennAbers
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
         return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
-    def _of(cls, query_weight: float, n_samples: int, left: ArrayLike, p0: ArrayLike, p1: ArrayLike) -> VennAbers:
+    def _of(cls, query_weight: float, n_samples: int, left: ColumnLike, p0: ColumnLike, p1: ColumnLike) -> VennAbers:
         """A fitted predictor of these parts."""
         made = cls(query_weight)
         made._fitted = Pairs(_validation_venn.pair_steps(left, p0, p1)), _validation_venn.row_count(n_samples)
@@ -257,7 +351,7 @@ class VennAbers:
         return f"<VennAbers: {rows}, {'1 step' if self.n_steps == 1 else f'{self.n_steps} steps'}>"
 
 
-def merged(p0: NDArray[np.float64], p1: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
+def merged(p0: _Floats, p1: _Floats, rule: Rule) -> _Floats:
     """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both."""
     p = p1 / (1 - p0 + p1) if rule == "log" else p1 + (p0 - p1) * (p0 + p1) / 2
     return np.clip(p, p0, p1)  # rounding may leave these

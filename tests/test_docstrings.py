@@ -1,5 +1,6 @@
 """Every public name says what it is, in numpydoc's form; names are found by themselves, so that new ones count too."""
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -61,11 +62,18 @@ def is_form(public):
     return typing.is_typeddict(public) or getattr(public, "_is_protocol", False)
 
 
+def fields_of(public):
+    """The names of what a result holds; None if it is not that kind of class."""
+    if dataclasses.is_dataclass(public):
+        return tuple(field.name for field in dataclasses.fields(public))
+    return getattr(public, "_fields", None) if inspect.isclass(public) else None
+
+
 def needed(name, public):
     """Which complaints count."""
     if is_form(public):
         return CODES - {"PR01", "EX01"}
-    if inspect.isclass(public) and hasattr(public, "_fields"):
+    if fields_of(public):
         return CODES - {"PR01"}  # its fields are attributes
     if isinstance(public, property):
         return CODES - {"EX01"}
@@ -90,10 +98,10 @@ def test_numpydoc_has_no_complaints(name):
     assert [complaint for complaint in validate.validate(name)["errors"] if complaint[0] in wanted] == []
 
 
-@pytest.mark.parametrize("name", [name for name, public in CLASSES.items() if hasattr(public, "_fields")])
+@pytest.mark.parametrize("name", [name for name, public in CLASSES.items() if fields_of(public)])
 def test_the_fields_of_a_result_are_its_attributes(name):
     described = validate.Validator(validate.get_doc_object(CLASSES[name])).doc["Attributes"]
-    assert tuple(field.name for field in described) == CLASSES[name]._fields
+    assert tuple(field.name for field in described) == fields_of(CLASSES[name])
 
 
 @pytest.mark.parametrize(

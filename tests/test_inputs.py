@@ -17,6 +17,7 @@ from reference import fitted_steps
 
 import staircase_fast as sf
 from staircase_fast import _columns
+from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
 
 # Small whole numbers, so that every kind of number holds them; labels, so that bool does too.
 SCORES = [3, 1, 2, 2, 5, 4, 0, 3]
@@ -272,7 +273,7 @@ def test_scores_that_differ_only_in_float64_stay_apart_and_in_float32_too():
 # One of each kind that is read by a way of its own, wherever a column is taken.
 WAYS = [
     "list", "strided", "pandas.Series, index backwards", "pandas Int64", "pandas double[pyarrow]", "pandas category",
-    "polars, two chunks", "pyarrow, sliced", "pyarrow, chunked", "DLPack of any library",
+    "polars, two chunks", "pyarrow, sliced", "pyarrow, chunked", "DLPack of any library", "Arrow stream of any library",
 ]  # fmt: skip
 X, Y, W, KEYS = [0, 1, 2, 2, 3, 3, 4, 5], [0, 1, 0, 1, 0, 1, 1, 1], [1, 2, 1, 3, 1, 1, 4, 2], [1, 0, 1, 0, 1, 0, 1, 0]
 
@@ -295,6 +296,10 @@ def anytime(make):
     return fit.lower
 
 
+def calibrated(make):
+    return StaircaseCalibrator().fit(make(X), make(Y), make(W)).calibrated_classifiers_[0].staircases[0]
+
+
 CALLS = {
     "fit": lambda make: sf.fit(make(X), make(Y), sample_weight=make(W)),
     "fit with parameters": lambda make: sf.fit(make(X), make(Y), loss=sf.losses.Huber(make(W))),
@@ -312,6 +317,19 @@ CALLS = {
     "prefix_losses": lambda make: sf.prefix_losses(make(Y), make(W)),
     "unimodal_regression": lambda make: sf.unimodal_regression(make(Y), make(W)).x,
     "Loss.value": lambda make: sf.losses.Huber().value(make(X), make(Y)),
+    "reliability": lambda make: sf.reliability(make(X), make(Y), sample_weight=make(W), score="squared").stairs,
+    "VennAbers.fit": lambda make: np.array(sf.VennAbers().fit(make(X), make(Y), make(W)).predict(X)),
+    "VennAbers.predict": lambda make: np.array(sf.VennAbers().fit(X, Y).predict(make(X))),
+    "VennAbers.merge": lambda make: sf.VennAbers().fit(X, Y).merge(make(X)),
+    "CrossVennAbers.fit": lambda make: sf.CrossVennAbers().fit(make(X), make(Y), make(KEYS), make(W)).merge(X),
+    "CrossVennAbers.merge": lambda make: sf.CrossVennAbers().fit(X, Y, KEYS).merge(make(X)),
+    "StaircaseRegressor.fit": lambda make: StaircaseRegressor().fit(make(X), make(Y), make(W)).staircase_,
+    "StaircaseRegressor.partial_fit": lambda make: (
+        StaircaseRegressor().partial_fit(make(X), make(Y), make(W)).staircase_
+    ),
+    "StaircaseRegressor.predict": lambda make: StaircaseRegressor().fit(X, Y).predict(make(X)),
+    "StaircaseCalibrator.fit": calibrated,
+    "StaircaseCalibrator.predict_proba": lambda make: StaircaseCalibrator().fit(X, Y).predict_proba(make(X)),
 }
 
 

@@ -35,10 +35,11 @@ def test_steps_are_those_of_predict_bit_for_bit(path, name, out_of_bounds):
 
 
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
+@pytest.mark.parametrize("interpolation", ["linear", "centered"])
 @pytest.mark.parametrize("name", STAIRCASES)
-def test_lines_are_those_of_predict_bit_for_bit(path, name, out_of_bounds):
+def test_lines_are_those_of_predict_bit_for_bit(path, name, interpolation, out_of_bounds):
     stairs, scores = STAIRCASES[name], queries(STAIRCASES[name])
-    options = {"interpolation": "linear", "out_of_bounds": out_of_bounds}
+    options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
     stairs.to_onnx(path, **options)
     assert_same_bits(evaluated(path, scores), stairs.predict(scores, **options))
 
@@ -117,7 +118,7 @@ def test_input_and_output_have_the_names_they_are_given(path, names):
     [
         (ValueError, "`dtype` must be one of 'float64', 'float32'; got 'int8'.", {"dtype": "int8"}),
         (ValueError, "`out_of_bounds` must be one of 'clip', 'nan'; got 'raise'.", {"out_of_bounds": "raise"}),
-        (ValueError, "`interpolation` must be one of 'step', 'linear'; got None.", {"interpolation": None}),
+        (ValueError, "`interpolation` must be one of 'step', 'linear', 'centered'; got None.", {"interpolation": None}),
         (ValueError, "`input_name` must have a character; got ''.", {"input_name": ""}),
         (TypeError, "`output_name` must be a str; got int.", {"output_name": 1}),
         (ValueError, "`output_name` must differ from `input_name`; got 'scores' for both.", {"output_name": "scores"}),
@@ -132,9 +133,10 @@ def test_what_cannot_be_written_is_refused_and_the_old_file_stays(path, error, t
 
 
 @pytest.mark.parametrize("name", STEPS_ONLY_SLOPES)
-def test_lines_without_a_slope_are_refused(path, name):
+@pytest.mark.parametrize("interpolation", ["linear", "centered"])
+def test_lines_without_a_slope_are_refused(path, name, interpolation):
     with pytest.raises(ValueError, match="`interpolation` must be 'step'"):
-        STEPS_ONLY[name].to_onnx(path, interpolation="linear")
+        STEPS_ONLY[name].to_onnx(path, interpolation=interpolation)
     assert not path.exists()
 
 

@@ -75,9 +75,10 @@ def test_steps_are_those_of_predict_bit_for_bit(engine, name, out_of_bounds):
 
 
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
+@pytest.mark.parametrize("interpolation", ["linear", "centered"])
 @pytest.mark.parametrize("name", STAIRCASES)
-def test_lines_are_those_of_predict_bit_for_bit(engine, name, out_of_bounds):
-    stairs, options = STAIRCASES[name], {"interpolation": "linear", "out_of_bounds": out_of_bounds}
+def test_lines_are_those_of_predict_bit_for_bit(engine, name, interpolation, out_of_bounds):
+    stairs, options = STAIRCASES[name], {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
     scores = queries(stairs)
     if engine.dialect == "postgres" and name == "subnormal":
         pytest.skip("products that are too small for a float are errors there")
@@ -188,7 +189,9 @@ def evaluated_groups(engine, found, scores, groups, kind, **options):
     return np.array([np.nan if value is None else value for (value,) in rows], dtype=np.float64)
 
 
-@pytest.mark.parametrize("options", [{}, {"interpolation": "linear"}, {"out_of_bounds": "nan"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"interpolation": "linear"}, {"interpolation": "centered"}, {"out_of_bounds": "nan"}]
+)
 @pytest.mark.parametrize("increasing", [True, "auto"])
 @pytest.mark.parametrize("name", KEYS)
 def test_each_group_gets_its_own_staircase(engine, name, increasing, options):
@@ -251,9 +254,10 @@ def test_many_steps_are_joined_not_compared_one_by_one():
 
 
 @pytest.mark.parametrize("name", STEPS_ONLY_SLOPES)
-def test_lines_without_a_slope_are_refused(name):
+@pytest.mark.parametrize("interpolation", ["linear", "centered"])
+def test_lines_without_a_slope_are_refused(name, interpolation):
     with pytest.raises(ValueError, match=r"`interpolation` must be 'step'.* after step \d, from"):
-        STEPS_ONLY[name].to_sql("score", interpolation="linear")
+        STEPS_ONLY[name].to_sql("score", interpolation=interpolation)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +265,12 @@ def test_lines_without_a_slope_are_refused(name):
     [
         (ValueError, "`dialect` must be one of 'duckdb', 'postgres'; got 'oracle'.", "x", {"dialect": "oracle"}),
         (ValueError, "`out_of_bounds` must be one of 'clip', 'nan'; got 'raise'.", "x", {"out_of_bounds": "raise"}),
-        (ValueError, "`interpolation` must be one of 'step', 'linear'; got 'cubic'.", "x", {"interpolation": "cubic"}),
+        (
+            ValueError,
+            "`interpolation` must be one of 'step', 'linear', 'centered'; got 'cubic'.",
+            "x",
+            {"interpolation": "cubic"},
+        ),
         (ValueError, "`column` must hold names with a character, and none that is NUL; got ''.", "", {}),
         (ValueError, "`column` must hold names with a character, and none that is NUL; got 'a\\x00'.", "a\0", {}),
         (ValueError, "`column` must hold names that can be written as UTF-8; got '\\ud800'.", "\ud800", {}),

@@ -1,5 +1,6 @@
 """Types are right in the eyes of users: mypy reads a script of theirs, and Python runs it."""
 
+import inspect
 import subprocess
 import sys
 import typing
@@ -34,10 +35,12 @@ def test_the_script_runs_and_nothing_in_it_is_refused(tmp_path):
 
 
 def test_annotations_can_be_looked_up_while_the_program_runs():
-    for name in sf.__all__:
-        public = getattr(sf, name)
-        if callable(public):
-            typing.get_type_hints(public.__init__ if isinstance(public, type) else public)
+    for public in filter(callable, (getattr(sf, name) for name in sf.__all__)):
+        members = vars(public) if isinstance(public, type) else {public.__name__: public}
+        for name, member in members.items():
+            plain = getattr(member, "__func__", getattr(member, "fget", member))
+            if inspect.isfunction(plain) and (name == "__init__" or not name.startswith("_")):
+                typing.get_type_hints(plain)
 
 
 def test_the_package_says_that_it_has_types():

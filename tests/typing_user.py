@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast.typing import Bounds, ColumnLike, Interpolation
+from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
+from staircase_fast.typing import Bounds, ColumnLike, Dialect, Interpolation
 
 Floats = NDArray[np.float64]
 
@@ -109,6 +110,41 @@ def losses() -> None:
     assert_type(sf.get_num_threads(), int)
 
 
+def probabilities() -> None:
+    venn = sf.VennAbers(query_weight=2).fit([1, 2, 3], [False, True, True], sample_weight=np.ones(3))
+    assert_type(venn, sf.VennAbers)
+    assert_type(venn.predict(2), sf.ProbabilityPair[np.float64])
+    assert_type(venn.predict([1, 2]).p0, Floats)
+    assert_type(venn.merge(np.float32(2)), np.float64)
+    assert_type(venn.merge(np.ones(2), rule="brier"), Floats)
+    cross = sf.CrossVennAbers().fit([1, 2, 3], [0, 1, 1], folds=[0, 1, 1])
+    assert_type(cross.predict(2), sf.ProbabilityPair[Floats])
+    assert_type(cross.merge(2), np.float64)
+    assert_type(cross.merge([2, 3], rule="brier"), Floats)
+    found = sf.reliability([0.1, 0.4, 0.8], [0, 1, 1], score=sf.losses.LogLoss(), bands="confidence", n_resamples=9)
+    assert_type(found.stairs, sf.Staircase)
+    assert_type(found.mcb, float)
+    if found.bands is not None:
+        assert_type(found.bands.lower, Floats)
+
+
+def exports() -> None:
+    kind: Dialect = "postgres"
+    stairs = sf.fit([1, 2], [0, 1])
+    assert_type(stairs.to_sql(("t", "score"), dialect=kind, interpolation="centered", out_of_bounds="nan"), str)
+    assert_type(sf.fit_groups([1, 2], [0, 1], ["a", "b"]).to_sql("score", "city"), str)
+
+
+def estimators(stream: OfArrow) -> None:
+    y, lines = [0, 1, 0, 1], StaircaseRegressor(y_min=0, increasing="auto", out_of_bounds="clip", interpolation="step")
+    assert_type(lines.fit(stream, y), StaircaseRegressor)
+    assert_type(lines.staircase_, sf.Staircase)
+    assert_type(lines.predict(Tensor(np.ones(2))), NDArray[Any])
+    model = StaircaseCalibrator(prior="jeffreys", interpolation="centered", ensemble="auto").fit(stream, y)
+    assert_type(model, StaircaseCalibrator)
+    assert_type(model.predict_proba([0.5]), Floats)
+
+
 def refused() -> None:
     """Never called: it is enough that mypy says no."""
     stairs = sf.fit({1: 2}, [1])  # type: ignore[arg-type]
@@ -118,6 +154,12 @@ def refused() -> None:
     stairs.predict([1], interpolation="cubic")  # type: ignore[call-overload]
     sf.Online().predict([1], out_of_bound="nan")  # type: ignore[call-overload]
     sf.losses.Quantile(0.5, side="left")  # type: ignore[arg-type]
+    stairs.to_sql("score", dialect="oracle")  # type: ignore[arg-type]
+    stairs.to_onnx("stairs.onnx", out_of_bounds="raise")  # type: ignore[arg-type]
+    sf.VennAbers().merge([1], rule="mean")  # type: ignore[call-overload]
+    sf.reliability([1], [1], bands="wide")  # type: ignore[arg-type]
+    StaircaseRegressor(interpolation="cubic")  # type: ignore[arg-type]
+    StaircaseCalibrator(prior="flat")  # type: ignore[arg-type]
     sf.no_such_name  # type: ignore[attr-defined]  # noqa: B018
 
 
@@ -127,3 +169,6 @@ def run(stream: Any, folder: Path) -> None:
     streams(folder)
     groups()
     losses()
+    probabilities()
+    exports()
+    estimators(OfArrow(stream))
