@@ -229,7 +229,8 @@ class VennAbers:
         return made
 
     def _parts(self) -> tuple[Any, ...]:
-        return self._query_weight, self.n_samples, self.left, self.p0, self.p1
+        pairs, n_samples = self._known()  # at once: a fit may replace them at any time
+        return self._query_weight, n_samples, pairs.left, pairs.values[:, 0], pairs.values[:, 1]
 
     def _known(self) -> tuple[Pairs, int]:
         if self._fitted is None:
@@ -253,8 +254,9 @@ class VennAbers:
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<VennAbers: not fitted>"
-        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
-        return f"<VennAbers: {rows}, {'1 step' if self.n_steps == 1 else f'{self.n_steps} steps'}>"
+        _, n_samples, left, _, _ = self._parts()
+        rows = "1 row" if n_samples == 1 else f"{n_samples} rows"
+        return f"<VennAbers: {rows}, {'1 step' if len(left) == 1 else f'{len(left)} steps'}>"
 
 
 def merged(p0: NDArray[np.float64], p1: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
