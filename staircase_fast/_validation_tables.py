@@ -83,6 +83,11 @@ def no_header(file: str) -> NoReturn:
     raise ValueError(f"{file}: the file is empty; the first line must name the columns.")
 
 
+def odd_header(error: Exception) -> NoReturn:
+    """Refuse a first line that is no line of a table."""
+    raise ValueError(f"the first line must name the columns; {error}") from None
+
+
 def no_rows(file: str) -> NoReturn:
     """Refuse a table with columns and nothing in them."""
     raise ValueError(f"{file}: there are no rows.")
@@ -136,12 +141,17 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[Non
 
 @contextlib.contextmanager
 def told_of_file(name: str) -> Iterator[None]:
-    """What the system refuses in here is told by this name, unless another file of the user is to blame."""
+    """What the system refuses in here is told by this name, unless another file of the user is to blame.
+
+    So is what Arrow cannot make sense of in a file, for which it has errors of the same kind, without a number.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            raise ValueError(f"{name}: {error}") from None
         theirs = isinstance(error.filename, str) and not os.path.basename(error.filename).startswith(TEMPORARY)
-        if error.errno is None or theirs:
+        if theirs:
             raise
         raise OSError(error.errno, os.strerror(error.errno), name) from None
 

@@ -116,7 +116,10 @@ def _text(place: Place, file: io.BufferedReader, text_columns: Iterable[str] | N
 
     with _validation_tables.told_of(place.name, {}):
         lines = (line.decode("utf-8-sig") for line in file)
-        names = next(csv.reader(lines, delimiter=place.delimiter), [])
+        try:
+            names = next(csv.reader(lines, delimiter=place.delimiter), [])
+        except csv.Error as error:
+            names = _validation_tables.odd_header(error)
     if not names:
         _validation_tables.no_header(place.name)
     kept = {name: pa.string() for name in (names if text_columns is None else text_columns)}

@@ -251,6 +251,7 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
         ("score,label\n", [], "a.csv: there are no rows."),
         ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
         ("", [], "a.csv: the file is empty; the first line must name the columns."),
+        ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
         ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label'."),
         ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),

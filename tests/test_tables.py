@@ -2,6 +2,7 @@
 
 import decimal
 import io
+import re
 import sys
 
 import numpy as np
@@ -133,6 +134,22 @@ def test_arrow_streams_are_read_and_written(tmp_path, monkeypatch):
     copy(tmp_path / "a.arrows", tmp_path / "b.arrows")
     assert ipc.open_stream(str(tmp_path / "b.arrows")).read_all().equals(given, check_metadata=True)
     assert rows(tmp_path / "a.arrows", ["b"]).schema.names == ["b"]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.arrows", "a.parquet"])
+def test_what_makes_no_sense_is_told_by_its_file(name, tmp_path):
+    (tmp_path / name).write_bytes(bytes(range(200, 256)) * 10)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path / name))}: (?!.*{re.escape(name)})"):
+        rows(tmp_path / name)
+
+
+def test_a_stream_that_ends_too_early_is_told_by_its_file(tmp_path):
+    given = pa.table({"a": range(1000)})
+    with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
+        writer.write_table(given)
+    (tmp_path / "a.arrows").write_bytes((tmp_path / "a.arrows").read_bytes()[:2000])
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path))}.a\.arrows: (?!.*a\.arrows)"):
+        rows(tmp_path / "a.arrows")
 
 
 def test_pipes_carry_every_format(tmp_path, monkeypatch):
