@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import TARGETS, Rows, rows
 
 import staircase_fast as sf
-from staircase_fast import threads
+from staircase_fast import cells, threads
 
 inf, nan = math.inf, math.nan
 
@@ -190,7 +190,7 @@ def test_what_is_merged_is_the_least_regret_at_worst():
         (([], []), "`scores` must have at least one row; got none."),
         (([1, 2], [0]), "`scores` and `labels` must have one entry per row; got 2 and 1 entries."),
         (([1, 2], [0, 1], [1, -1.5]), "`sample_weight` must be >= 0; got -1.5 at index 1."),
-        (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are 0."),
+        (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are zero."),
         (([1, 2], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries."),
         (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2)."),
     ],
@@ -273,6 +273,19 @@ def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
     for asker in askers:
         asker.join()
     assert not wrong
+
+
+def test_few_queries_do_not_take_away_the_index_that_another_thread_made_for_many(monkeypatch):
+    venn = sf.VennAbers().fit(range(100), np.arange(100) % 2)
+    pairs = venn._known()[0]
+    index = cells.index_for(pairs.left, 10**6)
+
+    def made_meanwhile(left, n_queries):
+        pairs._index = index
+
+    monkeypatch.setattr(cells, "index_for", made_meanwhile)
+    venn.predict(1.0)
+    assert pairs._index is index
 
 
 def test_columns_of_pandas_and_polars():
