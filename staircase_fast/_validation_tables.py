@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from staircase_fast._columns import Column
+from staircase_fast._columns import Column, missing
 from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
 from staircase_fast.losses import BY_NAME, Loss, loss_of
@@ -199,6 +199,8 @@ def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
+    if str(given.type) == "string_view":  # which Arrow does not trim
+        given = given.cast(pa.large_string())
     for kind in (pa.float64(), pa.bool_()):
         for text in (given, compute.utf8_trim_whitespace(given)):
             with contextlib.suppress(pa.ArrowInvalid):
@@ -229,6 +231,8 @@ def group_keys(given: Any, kind: type) -> Any:
     """A column of groups as keys of the kind that a model has."""
     import pyarrow as pa
 
+    if given.null_count:
+        missing("groups", "None", int(np.argmax(np.asarray(given.is_null()))))
     own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
     is_text = "string" in str(own)
     if is_text == (kind is str):

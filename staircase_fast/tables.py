@@ -248,6 +248,7 @@ def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[A
         return memory.getvalue()
 
     def write(batch: Any) -> None:
+        batch = _without_views(batch)
         # Arrow quotes all text or none: none, unless a batch has delimiters, quotes or ends of lines in it
         try:
             content = written(batch, "none")
@@ -258,6 +259,15 @@ def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[A
     header = [pa.array([name]) for name in schema.names]
     write(pa.RecordBatch.from_arrays(header, names=schema.names))
     yield write
+
+
+def _without_views(batch: Any) -> Any:
+    """The same rows, with text that Arrow can write as text; the streams of polars, say, have views."""
+    import pyarrow as pa
+
+    names = batch.schema.names
+    columns = [one.cast(pa.large_string()) if str(one.type) == "string_view" else one for one in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 @contextlib.contextmanager

@@ -73,6 +73,14 @@ def test_text_is_quoted_only_where_it_must_be(tmp_path):
     assert (tmp_path / "b.csv").read_text() == "a,b\nx,1\n"
 
 
+def test_views_of_text_are_written_as_text(tmp_path):
+    given = pa.table({"a": pa.array(["x", None, "y,z"], pa.string_view()), "b": [1, 2, 3]})
+    with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
+        writer.write_table(given)
+    copy(tmp_path / "a.arrows", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == 'a,b\n"x",1\n,2\n"y,z",3\n'
+
+
 def test_text_gets_types_where_the_target_has_them(tmp_path):
     (tmp_path / "a.csv").write_text("city,n,x,day\n007,1,0.5,2020-01-02\n8,2,,2020-01-03\n")
     copy(tmp_path / "a.csv", tmp_path / "b.parquet", ["city"])
@@ -187,6 +195,7 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
         (pa.array([True, False]), np.array([True, False])),
         (pa.array([decimal.Decimal("1.5")]), np.array([1.5])),
         (pa.array(["1.5", " 2 ", "-inf"]), np.array([1.5, 2.0, -np.inf])),
+        (pa.array(["1.5", " 2 "], pa.string_view()), np.array([1.5, 2.0])),
         (pa.array(["True", "false"]), np.array([True, False])),
         (pa.array(["1", "2", "1"]).dictionary_encode(), np.array([1.0, 2.0, 1.0])),
         (pa.array([], pa.null()), np.array([])),
