@@ -16,6 +16,7 @@ from staircase_fast.order import in_score_order
 from staircase_fast.pairs import Pairs
 
 RULES = ("log", "brier")
+_MOST = np.finfo(np.float64).max
 
 
 class ProbabilityPair(NamedTuple):
@@ -260,8 +261,17 @@ class VennAbers:
 
 
 def merged(p0: NDArray[np.float64], p1: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
-    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both."""
-    p = p1 / (1 - p0 + p1) if rule == "log" else p1 + (p0 - p1) * (p0 + p1) / 2
+    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both.
+
+    Written so that it rises with p0 and p1 whatever is rounded: each operation does.
+    """
+    if rule == "log":
+        with np.errstate(divide="ignore", over="ignore"):  # of a p1 that is as small as can be, or was rounded to 0
+            odds = np.minimum((1 - p0) / p1, _MOST)
+        p = 1 / (1 + odds)
+    else:
+        # p1 - p1**2 / 2; the first way loses no digits of what is small, the second one does not fall near 1
+        p = np.where(p1 < 0.5, p1 - p1 * p1 / 2, (1 - (1 - p1) * (1 - p1)) / 2) + p0 * p0 / 2
     return np.clip(p, p0, p1)  # rounding may leave these
 
 
