@@ -8,6 +8,7 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.errno cimport EINVAL
 from libc.stdint cimport int64_t
 
 
@@ -130,9 +131,17 @@ cdef class _Memory:
 def from_array(object capsules not None):
     """What `__arrow_c_array__` gave: the kind of its rows, and these."""
     schema, array = capsules
-    return kind_of(<const ArrowSchema *> PyCapsule_GetPointer(schema, "arrow_schema")), part_of(
-        array, <const ArrowArray *> PyCapsule_GetPointer(array, "arrow_array")
-    )
+    cdef const ArrowSchema *kind = <const ArrowSchema *> PyCapsule_GetPointer(schema, "arrow_schema")
+    cdef const ArrowArray *rows = <const ArrowArray *> PyCapsule_GetPointer(array, "arrow_array")
+    check_there(kind.release is not NULL and rows.release is not NULL)
+    return kind_of(kind), part_of(array, rows)
+
+
+cdef int check_there(bint there) except -1:
+    """Who takes what a capsule holds out of it leaves it without a `release`: nothing else of it may be read then."""
+    if not there:
+        raise OSError(EINVAL, "it was taken out of its capsule before")
+    return 0
 
 
 @cython.final
@@ -149,6 +158,7 @@ cdef class Stream:
     def __init__(self, object capsule not None):
         self.capsule = capsule
         self.stream = <ArrowArrayStream *> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+        check_there(self.stream.release is not NULL)
         cdef ArrowSchema schema
         cdef int status
         with nogil:

@@ -51,10 +51,10 @@ def read(name: str, given: Any) -> Column:
 
 
 def _exported(name: str, given: Any) -> tuple[_arrow.Kind, list[_arrow.Chunk]]:
-    if hasattr(type(given), "__arrow_c_array__"):
-        kind, chunk = _arrow.from_array(given.__arrow_c_array__())
-        return kind, [chunk]
     try:
+        if hasattr(type(given), "__arrow_c_array__"):
+            kind, chunk = _arrow.from_array(given.__arrow_c_array__())
+            return kind, [chunk]
         stream = _arrow.Stream(given.__arrow_c_stream__())
         return stream.kind, list(stream)
     except OSError as error:  # what a stream says that makes its rows only now
@@ -136,8 +136,10 @@ def _numbers(rows: _Rows) -> Column:
 def _plain(rows: _Rows, dtype: str | None = None) -> Column:
     """Entries as they lie in memory."""
     kind = np.dtype(_NUMBERS[rows.kind.format] if dtype is None else dtype)
+    if rows.n == 0:  # then there may be no memory at all
+        return np.empty(0, dtype=kind)
     memory = rows.chunk.buffer(1, (rows.start + rows.n) * kind.itemsize)
-    assert memory is not None  # where there are rows
+    assert memory is not None
     entries: Column = np.frombuffer(memory, kind, count=rows.n, offset=rows.start * kind.itemsize)
     return entries
 
@@ -172,7 +174,7 @@ def _decimals(rows: _Rows, scale: int, bits: int) -> Column:
     if np.all(ordered[:, 1:] == (small >> 63)[:, np.newaxis]):
         if scale == 0:
             return small
-        if -22 <= scale <= 22 and np.all(np.abs(small / 2.0**53) <= 1):  # both exact: one rounding
+        if -22 <= scale <= 22 and np.all(np.abs(small / 2.0**53) < 1):  # both exact: one rounding
             return small / 10.0**scale if scale > 0 else small * 10.0**-scale
     wide = [int.from_bytes(entry.tobytes(), sys.byteorder, signed=True) for entry in words]
     return np.array([one / 10**scale if scale > 0 else float(one * 10**-scale) for one in wide])

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from staircase_fast._columns import Column
+from staircase_fast._columns import Column, missing
 from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
 from staircase_fast.losses import BY_NAME, Loss, loss_of
@@ -83,6 +83,11 @@ def no_header(file: str) -> NoReturn:
     raise ValueError(f"{file}: the file is empty; the first line must name the columns.")
 
 
+def odd_header(error: Exception) -> NoReturn:
+    """Refuse a first line that is no line of a table."""
+    raise ValueError(f"the first line must name the columns; {error}") from None
+
+
 def no_rows(file: str) -> NoReturn:
     """Refuse a table with columns and nothing in them."""
     raise ValueError(f"{file}: there are no rows.")
@@ -136,12 +141,17 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[Non
 
 @contextlib.contextmanager
 def told_of_file(name: str) -> Iterator[None]:
-    """What the system refuses in here is told by this name, unless another file of the user is to blame."""
+    """What the system refuses in here is told by this name, unless another file of the user is to blame.
+
+    So is what Arrow cannot make sense of in a file, for which it has errors of the same kind, without a number.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            raise ValueError(f"{name}: {error}") from None
         theirs = isinstance(error.filename, str) and not os.path.basename(error.filename).startswith(TEMPORARY)
-        if error.errno is None or theirs:
+        if theirs:
             raise
         raise OSError(error.errno, os.strerror(error.errno), name) from None
 
@@ -189,6 +199,8 @@ def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
+    if str(given.type) == "string_view":  # which Arrow does not trim
+        given = given.cast(pa.large_string())
     for kind in (pa.float64(), pa.bool_()):
         for text in (given, compute.utf8_trim_whitespace(given)):
             with contextlib.suppress(pa.ArrowInvalid):
@@ -219,6 +231,8 @@ def group_keys(given: Any, kind: type) -> Any:
     """A column of groups as keys of the kind that a model has."""
     import pyarrow as pa
 
+    if given.null_count:
+        missing("groups", "None", int(np.argmax(np.asarray(given.is_null()))))
     own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
     is_text = "string" in str(own)
     if is_text == (kind is str):

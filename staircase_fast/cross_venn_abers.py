@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import _validation, _validation_venn, files, settings, venn_document
+from staircase_fast.pairs import Pairs
 from staircase_fast.typing import ColumnLike, ScalarLike
 from staircase_fast.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 
@@ -141,7 +142,8 @@ class CrossVennAbers:
         array([[0. , 0. ],
                [0.5, 0. ]])
         """
-        p0, p1 = self._look_up(scores, [venn._known()[0].values for venn in self.predictors], n_threads)
+        found = self._pairs()
+        p0, p1 = _look_up(found, [pairs.values for pairs in found], scores, n_threads)
         return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
 
     @overload
@@ -179,27 +181,18 @@ class CrossVennAbers:
             p0, p1 = self.predict(scores, n_threads=n_threads)
             mean: np.float64 | _Floats = merged(p0, p1, rule).mean(axis=-1)
             return mean
-        logs = []
-        for venn in self.predictors:  # of steps, of which there are few
-            both = np.stack((1 - venn.p0, venn.p1), axis=-1)
+        found, logs = self._pairs(), []
+        for pairs in found:  # of steps, of which there are few
+            both = np.stack((1 - pairs.values[:, 0], pairs.values[:, 1]), axis=-1)
             logs.append(np.log(np.maximum(both, _LEAST)))
-        zero, one = (np.mean(found, axis=0) for found in self._look_up(scores, logs, n_threads))
+        zero, one = (np.mean(column, axis=0) for column in _look_up(found, logs, scores, n_threads))
         with np.errstate(over="ignore"):  # odds beyond all numbers
             odds: np.float64 | _Floats = np.exp(zero - one)
             return 1 / (1 + odds)
 
-    def _look_up(self, scores: ColumnLike, tables: list[_Floats], n_threads: int | None) -> tuple[list[Any], list[Any]]:
-        """What the table of each fold holds for each query."""
-        predictors = self.predictors
-        queries, shape = _validation_venn.fold_queries(scores, len(predictors))
-        n_threads = settings.num_threads(n_threads, len(queries))
-        first, second = [], []
-        for fold, (venn, table) in enumerate(zip(predictors, tables, strict=True)):
-            own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])
-            a, b = venn._known()[0].look_up(own, table, n_threads)
-            first.append(a.reshape(shape))
-            second.append(b.reshape(shape))
-        return first, second
+    def _pairs(self) -> list[Pairs]:
+        """What was fitted for each fold: asked once for each query, for a fit may replace it at any time."""
+        return [venn._known()[0] for venn in self.predictors]
 
     def to_json(self) -> str:
         """The fitted predictor as JSON text; every float comes back from it as it was.
@@ -308,11 +301,29 @@ class CrossVennAbers:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._fitted is None:
             return CrossVennAbers, (self._query_weight,)
-        return CrossVennAbers._of, (list(self.folds), [venn._parts() for venn in self.predictors])
+        folds, predictors = self._fitted
+        return CrossVennAbers._of, (list(folds), [venn._parts() for venn in predictors])
 
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<CrossVennAbers: not fitted>"
-        folds = "1 fold" if len(self.folds) == 1 else f"{len(self.folds)} folds"
-        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
+        predictors = self.predictors
+        n_samples = sum(venn.n_samples for venn in predictors)
+        folds = "1 fold" if len(predictors) == 1 else f"{len(predictors)} folds"
+        rows = "1 row" if n_samples == 1 else f"{n_samples} rows"
         return f"<CrossVennAbers: {rows} in {folds}>"
+
+
+def _look_up(
+    found: list[Pairs], tables: list[_Floats], scores: ColumnLike, n_threads: int | None
+) -> tuple[list[Any], list[Any]]:
+    """What the table of each fold holds for each query; it has a row for each step."""
+    queries, shape = _validation_venn.fold_queries(scores, len(found))
+    n_threads = settings.num_threads(n_threads, len(queries))
+    first, second = [], []
+    for fold, (pairs, table) in enumerate(zip(found, tables, strict=True)):
+        own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])
+        a, b = pairs.look_up(own, table, n_threads)
+        first.append(a.reshape(shape))
+        second.append(b.reshape(shape))
+    return first, second

@@ -74,6 +74,8 @@ def _sum(numbers: Iterable[float]) -> float:
         return math.fsum(numbers)
     except OverflowError:  # which `fsum` has for what is finite, but not for infinities
         return math.inf
+    except ValueError:  # infinities of both signs
+        return math.nan
 
 
 def _of_chunk(

@@ -38,9 +38,9 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
     name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        mode = _make(temporary, target)
         yield temporary
-        os.chmod(temporary, _mode_for(target))
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -57,10 +57,13 @@ def read_text(path: str | os.PathLike[str], what: str = "a staircase") -> str:
     return content.decode("utf-8")  # its error is a ValueError that names the byte
 
 
-def _mode_for(target: str) -> int:
-    """The permissions a plain open() would give or keep."""
-    if os.path.exists(target):
-        return os.stat(target).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _make(temporary: str, target: str) -> int:
+    """Make an empty file for the owner alone; return the permissions that a plain open() would give the target or keep.
+
+    A new file has what open() gives: to ask for the mask is to change it, which other threads would notice.
+    """
+    there = os.path.exists(target)
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if there else 0o666))
+    mode = os.stat(target if there else temporary).st_mode & 0o777
+    os.chmod(temporary, 0o600)
+    return mode

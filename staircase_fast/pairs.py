@@ -52,9 +52,13 @@ class Pairs:
 
     def _index_for(self, n_queries: int) -> cells.Index:
         """What makes many queries fast (two threads may both make it: it is the same)."""
-        if self._index is None:
-            self._index = cells.index_for(self.left, n_queries)
-        return cells.NO_INDEX if self._index is None else self._index
+        index = self._index
+        if index is None:
+            index = cells.index_for(self.left, n_queries)
+            if index is None:  # and what another thread has made meanwhile stays
+                return cells.NO_INDEX
+            self._index = index
+        return index
 
 
 def _each(task: Callable[[slice], int], queries: Column, n_threads: int) -> None:

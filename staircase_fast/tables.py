@@ -116,7 +116,10 @@ def _text(place: Place, file: io.BufferedReader, text_columns: Iterable[str] | N
 
     with _validation_tables.told_of(place.name, {}):
         lines = (line.decode("utf-8-sig") for line in file)
-        names = next(csv.reader(lines, delimiter=place.delimiter), [])
+        try:
+            names = next(csv.reader(lines, delimiter=place.delimiter), [])
+        except csv.Error as error:
+            names = _validation_tables.odd_header(error)
     if not names:
         _validation_tables.no_header(place.name)
     kept = {name: pa.string() for name in (names if text_columns is None else text_columns)}
@@ -245,6 +248,7 @@ def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[A
         return memory.getvalue()
 
     def write(batch: Any) -> None:
+        batch = _without_views(batch)
         # Arrow quotes all text or none: none, unless a batch has delimiters, quotes or ends of lines in it
         try:
             content = written(batch, "none")
@@ -255,6 +259,15 @@ def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[A
     header = [pa.array([name]) for name in schema.names]
     write(pa.RecordBatch.from_arrays(header, names=schema.names))
     yield write
+
+
+def _without_views(batch: Any) -> Any:
+    """The same rows, with text that Arrow can write as text; the streams of polars, say, have views."""
+    import pyarrow as pa
+
+    names = batch.schema.names
+    columns = [one.cast(pa.large_string()) if str(one.type) == "string_view" else one for one in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ Rule = Literal["log", "brier"]
 
 _Floats = NDArray[np.float64]
 _Values = TypeVar("_Values", np.float64, _Floats)
+_MOST = np.finfo(np.float64).max
 
 
 class ProbabilityPair(NamedTuple, Generic[_Values]):
@@ -323,7 +324,8 @@ class VennAbers:
         return made
 
     def _parts(self) -> tuple[Any, ...]:
-        return self._query_weight, self.n_samples, self.left, self.p0, self.p1
+        pairs, n_samples = self._known()  # at once: a fit may replace them at any time
+        return self._query_weight, n_samples, pairs.left, pairs.values[:, 0], pairs.values[:, 1]
 
     def _known(self) -> tuple[Pairs, int]:
         if self._fitted is None:
@@ -347,13 +349,23 @@ class VennAbers:
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<VennAbers: not fitted>"
-        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
-        return f"<VennAbers: {rows}, {'1 step' if self.n_steps == 1 else f'{self.n_steps} steps'}>"
+        _, n_samples, left, _, _ = self._parts()
+        rows = "1 row" if n_samples == 1 else f"{n_samples} rows"
+        return f"<VennAbers: {rows}, {'1 step' if len(left) == 1 else f'{len(left)} steps'}>"
 
 
 def merged(p0: _Floats, p1: _Floats, rule: Rule) -> _Floats:
-    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both."""
-    p = p1 / (1 - p0 + p1) if rule == "log" else p1 + (p0 - p1) * (p0 + p1) / 2
+    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both.
+
+    Written so that it rises with p0 and p1 whatever is rounded: each operation does.
+    """
+    if rule == "log":
+        with np.errstate(divide="ignore", over="ignore"):  # of a p1 that is as small as can be, or was rounded to 0
+            odds = np.minimum((1 - p0) / p1, _MOST)
+        p = 1 / (1 + odds)
+    else:
+        # p1 - p1**2 / 2; the first way loses no digits of what is small, the second one does not fall near 1
+        p = np.where(p1 < 0.5, p1 - p1 * p1 / 2, (1 - (1 - p1) * (1 - p1)) / 2) + p0 * p0 / 2
     return np.clip(p, p0, p1)  # rounding may leave these
 
 

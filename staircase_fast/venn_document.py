@@ -36,9 +36,9 @@ def parts_from(text: str) -> tuple[Any, ...]:
 
 def cross_to_json(cross: CrossVennAbers) -> str:
     """A fitted cross predictor as JSON text."""
-    predictors = [_plain(venn) for venn in cross.predictors]
-    document = {"format": CROSS_FORMAT, "version": VERSION, "folds": list(cross.folds), "predictors": predictors}
-    return json.dumps(document, allow_nan=False)
+    folds, predictors = cross._known()
+    document = {"format": CROSS_FORMAT, "version": VERSION, "folds": list(folds)}
+    return json.dumps(document | {"predictors": [_plain(venn) for venn in predictors]}, allow_nan=False)
 
 
 def cross_parts_from(text: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
@@ -58,8 +58,9 @@ def cross_parts_from(text: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
 
 
 def _plain(venn: VennAbers) -> dict[str, Any]:
-    arrays = {name: documents.plain_numbers(getattr(venn, name).tolist()) for name in _ARRAYS}
-    return {"query_weight": venn.query_weight, "n_samples": venn.n_samples} | arrays
+    query_weight, n_samples, *arrays = venn._parts()
+    plain = (documents.plain_numbers(array.tolist()) for array in arrays)
+    return dict(zip(_FIELDS, (query_weight, n_samples, *plain), strict=True))
 
 
 def _parts(given: dict[str, Any]) -> tuple[Any, ...]:

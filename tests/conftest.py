@@ -1,6 +1,7 @@
 """How the suite runs: hypothesis profiles, and which copy of the package is under test."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", derandomize=True, max_examples=100, **UNTIMED)
 settings.register_profile("long", max_examples=20_000, print_blob=True, **UNTIMED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))  # the option overrides it
+
+# What a shell runs in the background ignores interrupts, and so do its children; some tests are about these.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PACKAGE_FOLDER = Path(staircase_fast.__file__).resolve().parent
 

@@ -32,6 +32,15 @@ class Stream:
         return self.capsule
 
 
+class Array(Stream):
+    """The same of an array."""
+
+    __arrow_c_stream__ = None
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.capsule
+
+
 entries = st.none() | st.integers(0, 99)
 KINDS = [pa.int8(), pa.uint64(), pa.float32(), pa.bool_(), pa.decimal128(9, 3), pa.decimal256(60, 0)]
 ONLY_PLAIN = [pa.float16(), pa.decimal64(9, 1), pa.decimal32(5, 2)]  # Arrow encodes none of these
@@ -73,6 +82,7 @@ wide_integers = st.integers(-(2**64), 2**64) | st.integers(-(10**37), 10**37)
 
 @given(st.lists(wide_integers, min_size=1, max_size=3), st.integers(-5, 37), st.sampled_from([128, 256]))
 @example([2**64 - 1], 1, 128)
+@example([2**53 + 1], 2, 128)  # the first integer that is no float
 @example([4404838207175376263], 12, 128)  # as a float over a float, it would be rounded twice
 def test_decimals_are_rounded_once(integers, scale, bits):
     with decimal.localcontext(prec=90):
@@ -223,6 +233,23 @@ def test_capsules_of_another_kind_are_refused():
         _arrow.Stream(pa.array([1]).__arrow_c_array__()[1])
     with pytest.raises(ValueError, match="incorrect name"):
         _arrow.from_array(pa.array([1]).__arrow_c_array__()[::-1])
+
+
+def test_what_was_taken_out_of_its_capsule_is_refused():
+    array, stream = pa.array([1.5]).__arrow_c_array__(), pa.chunked_array([[1.5]]).__arrow_c_stream__()
+    pa.Array._import_from_c_capsule(*array)
+    pa.ChunkedArray._import_from_c_capsule(stream)
+    for taken in (Array(array), Stream(stream)):
+        with pytest.raises(ValueError, match="`scores` must be Arrow data that can be read; it was taken out of its"):
+            sf.fit(taken, [1.0])
+
+
+def test_arrays_without_rows_need_no_memory():
+    none = {kind: pa.Array.from_buffers(kind, 0, [None, None]) for kind in (pa.int32(), pa.float64(), pa.bool_())}
+    places, numbers = none[pa.int32()], none[pa.float64()]
+    encoded = pa.DictionaryArray.from_arrays(places, pa.array([1.5, None]))
+    for array in (*none.values(), encoded, pa.RunEndEncodedArray.from_arrays(places, numbers)):
+        assert read(array).shape == read(pa.chunked_array([array, array])).shape == (0,)
 
 
 def test_groups_may_be_of_any_library_that_speaks_arrow():

@@ -223,6 +223,18 @@ def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
     assert "optimal             False\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("words", [["certify"], ["apply", "--output", "out.csv"]])
+def test_rows_without_a_group_are_refused(folder, capsys, words, encoded):
+    data = problem()
+    sf.fit_groups(data["score"], data["label"], data["city"]).save("m")
+    city = pa.chunked_array([[*data["city"].to_pylist()[:-1], None]])
+    place = data.schema.names.index("city")
+    parquet.write_table(data.set_column(place, "city", city.dictionary_encode() if encoded else city), "a.parquet")
+    message = f"a.parquet: column 'city' must not have missing entries; got None at index {len(data) - 1}."
+    assert message in refused(capsys, *words, "a.parquet", "--group", "city", "--model", "m")
+
+
 def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
     data = problem()
     good = sf.fit_groups(data["score"], data["label"], data["city"])
@@ -251,6 +263,7 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
         ("score,label\n", [], "a.csv: there are no rows."),
         ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
         ("", [], "a.csv: the file is empty; the first line must name the columns."),
+        ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
         ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label'."),
         ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),

@@ -241,3 +241,33 @@ def test_folds_that_weigh_queries_differently_are_refused():
     document["predictors"][1]["query_weight"] = 2.0
     with pytest.raises(ValueError, match=re.escape("`query_weight` must be the same for all folds; got [1.0, 2.0].")):
         sf.CrossVennAbers.from_json(json.dumps(document))
+
+
+# A fit meanwhile: what is asked gets all of the old one, or all of the new one.
+
+
+def fitted_meanwhile(kind, *rows):
+    """A class of predictors that another thread fits again after each look at what was fitted."""
+
+    class Meanwhile(kind):
+        def _known(self):
+            found = super()._known()
+            self.fit(*rows)
+            return found
+
+    return Meanwhile()
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda cross: cross.predict(X), lambda cross: cross.merge(X), sf.CrossVennAbers.to_json, repr]
+)
+def test_a_fit_in_the_middle_of_a_question_does_not_mix_with_the_answer(ask):
+    rows = [0.3, 0.5], [0, 1], [0, 1]
+    cross = fitted_meanwhile(sf.CrossVennAbers, X, Y, np.arange(N) % 2)  # many more steps
+    np.testing.assert_array_equal(ask(cross.fit(*rows)), ask(sf.CrossVennAbers().fit(*rows)))
+
+
+@pytest.mark.parametrize("ask", [sf.VennAbers.to_json, repr, lambda venn: sf.VennAbers._of(*venn.__reduce__()[1])])
+def test_what_is_told_of_a_predictor_is_that_of_one_fit(ask):
+    rows = [0.3, 0.5], [0, 1]
+    assert ask(fitted_meanwhile(sf.VennAbers, X, Y).fit(*rows)) == ask(sf.VennAbers().fit(*rows))

@@ -105,10 +105,18 @@ def test_saving_through_a_link_writes_the_file_it_points_to(tmp_path):
     assert_same_staircase(sf.Staircase.load(path), example())
 
 
-def test_a_new_file_has_the_permissions_that_any_new_file_has(tmp_path):
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o277])
+def test_a_new_file_has_the_permissions_that_any_new_file_has(mask, tmp_path, monkeypatch):
     plain, saved = tmp_path / "plain", tmp_path / "saved"
-    plain.touch()
-    example().save(saved)
+    change_mask = os.umask
+    before = change_mask(mask)
+    # files that other threads make meanwhile would have the mask, too
+    monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the mask of the process must stay as it is"))
+    try:
+        plain.touch()
+        example().save(saved)
+    finally:
+        change_mask(before)
     assert saved.stat().st_mode == plain.stat().st_mode
 
 

@@ -215,6 +215,15 @@ def test_losses_beyond_all_numbers_are_refused():
         sf.reliability(np.zeros(n), np.resize([5e151, -5e151], n), score="squared")
 
 
+def test_a_step_that_is_rounded_to_what_some_of_it_is_not_is_refused():
+    n = decomposition._CHUNK
+    # of the first row even the best forecast is infinitely wrong, of the last ones only their own is
+    x, y, w = np.repeat([0.5, 0.0], n), np.ones(2 * n), np.ones(2 * n)
+    y[0], w[0] = 0.0, 1e-20
+    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+        sf.reliability(x, y, sample_weight=w, score="log")
+
+
 def test_the_result_goes_through_json_pickle_and_copy():
     found = sf.reliability([0.0, 0.5, 0.5], [1, 0, 1], score="log", bands="confidence", n_resamples=20, seed=1)
     plain = found.to_dict()

@@ -2,6 +2,7 @@
 
 import decimal
 import io
+import re
 import sys
 
 import numpy as np
@@ -72,6 +73,14 @@ def test_text_is_quoted_only_where_it_must_be(tmp_path):
     assert (tmp_path / "b.csv").read_text() == "a,b\nx,1\n"
 
 
+def test_views_of_text_are_written_as_text(tmp_path):
+    given = pa.table({"a": pa.array(["x", None, "y,z"], pa.string_view()), "b": [1, 2, 3]})
+    with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
+        writer.write_table(given)
+    copy(tmp_path / "a.arrows", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == 'a,b\n"x",1\n,2\n"y,z",3\n'
+
+
 def test_text_gets_types_where_the_target_has_them(tmp_path):
     (tmp_path / "a.csv").write_text("city,n,x,day\n007,1,0.5,2020-01-02\n8,2,,2020-01-03\n")
     copy(tmp_path / "a.csv", tmp_path / "b.parquet", ["city"])
@@ -135,6 +144,22 @@ def test_arrow_streams_are_read_and_written(tmp_path, monkeypatch):
     assert rows(tmp_path / "a.arrows", ["b"]).schema.names == ["b"]
 
 
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.arrows", "a.parquet"])
+def test_what_makes_no_sense_is_told_by_its_file(name, tmp_path):
+    (tmp_path / name).write_bytes(bytes(range(200, 256)) * 10)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path / name))}: (?!.*{re.escape(name)})"):
+        rows(tmp_path / name)
+
+
+def test_a_stream_that_ends_too_early_is_told_by_its_file(tmp_path):
+    given = pa.table({"a": range(1000)})
+    with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
+        writer.write_table(given)
+    (tmp_path / "a.arrows").write_bytes((tmp_path / "a.arrows").read_bytes()[:2000])
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path))}.a\.arrows: (?!.*a\.arrows)"):
+        rows(tmp_path / "a.arrows")
+
+
 def test_pipes_carry_every_format(tmp_path, monkeypatch):
     given = pa.table({"a": [1.5, 2.5]})
     for form in tables.FORMATS:
@@ -170,6 +195,7 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
         (pa.array([True, False]), np.array([True, False])),
         (pa.array([decimal.Decimal("1.5")]), np.array([1.5])),
         (pa.array(["1.5", " 2 ", "-inf"]), np.array([1.5, 2.0, -np.inf])),
+        (pa.array(["1.5", " 2 "], pa.string_view()), np.array([1.5, 2.0])),
         (pa.array(["True", "false"]), np.array([True, False])),
         (pa.array(["1", "2", "1"]).dictionary_encode(), np.array([1.0, 2.0, 1.0])),
         (pa.array([], pa.null()), np.array([])),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import TARGETS, Rows, rows
 
 import staircase_fast as sf
-from staircase_fast import threads
+from staircase_fast import cells, threads, venn_abers
 
 inf, nan = math.inf, math.nan
 
@@ -171,6 +171,24 @@ def test_the_index_and_threads_change_nothing(kind, monkeypatch):
             assert_same_bits(venn.merge(queries, rule=rule, n_threads=n_threads)[:50], few)
 
 
+@pytest.mark.parametrize("rule", ["log", "brier"])
+def test_what_is_merged_never_decreases_not_even_by_rounding(rule):
+    rng = np.random.default_rng(0)
+    for p0, p1 in np.sort(rng.random((300, 2)) ** rng.integers(1, 20, (300, 1)), axis=1):
+        low, high = p0 + np.spacing(p0) * np.arange(-30, 0), np.minimum(p1 + np.spacing(p1) * np.arange(30), 1.0)
+        for pair in ((low, np.full(30, p1)), (np.full(30, p0), high), (low, high)):
+            found = venn_abers.merged(*pair, rule)
+            assert np.all(np.diff(found) >= 0)
+            exact = [reference.merged_folds([one], rule) for one in zip(*pair, strict=True)]
+            np.testing.assert_allclose(found, exact, rtol=1e-14)
+
+
+def test_what_is_merged_of_the_smallest_numbers_is_right():
+    p1 = np.array([0.0, 5e-324, 1e-310, 1e-308, 1e-300])
+    assert_same_bits(venn_abers.merged(np.zeros(5), p1, "log"), p1)
+    assert_same_bits(venn_abers.merged(np.zeros(5), p1, "brier"), p1)
+
+
 def test_what_is_merged_is_the_least_regret_at_worst():
     venn = sf.VennAbers().fit([1, 2, 3, 4, 5], [0, 1, 0, 1, 1])
     p0, p1 = venn.predict([1, 2.5, 5])
@@ -273,6 +291,19 @@ def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
     for asker in askers:
         asker.join()
     assert not wrong
+
+
+def test_few_queries_do_not_take_away_the_index_that_another_thread_made_for_many(monkeypatch):
+    venn = sf.VennAbers().fit(range(100), np.arange(100) % 2)
+    pairs = venn._known()[0]
+    index = cells.index_for(pairs.left, 10**6)
+
+    def made_meanwhile(left, n_queries):
+        pairs._index = index
+
+    monkeypatch.setattr(cells, "index_for", made_meanwhile)
+    venn.predict(1.0)
+    assert pairs._index is index
 
 
 def test_columns_of_pandas_and_polars():
