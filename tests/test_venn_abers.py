@@ -190,7 +190,7 @@ def test_what_is_merged_is_the_least_regret_at_worst():
         (([], []), "`scores` must have at least one row; got none."),
         (([1, 2], [0]), "`scores` and `labels` must have one entry per row; got 2 and 1 entries."),
         (([1, 2], [0, 1], [1, -1.5]), "`sample_weight` must be >= 0; got -1.5 at index 1."),
-        (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are 0."),
+        (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are zero."),
         (([1, 2], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries."),
         (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2)."),
     ],
