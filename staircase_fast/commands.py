@@ -144,13 +144,12 @@ def _streamed(options: argparse.Namespace, rising: Any) -> sf.Staircase:
 
 def load(path: str) -> Model:
     """A model of either kind: a map of groups is an archive, a staircase is JSON text."""
-    name = "standard input" if path == "-" else path
-    with _validation_tables.told_of(name, {}):
-        if path == "-":
+    if path == "-":
+        with files.named("standard input"):
             return sf.Staircase.from_json(sys.stdin.read())
-        with open(path, "rb") as file:
-            is_map = file.read(2) == b"PK"
-        return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
+    with open(path, "rb") as file:
+        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
+    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
 
 
 def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:

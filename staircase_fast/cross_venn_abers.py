@@ -185,7 +185,8 @@ class CrossVennAbers:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CrossVennAbers:
         """Read a file that `save` wrote."""
-        return cls.from_json(files.read_text(path, venn_document.WHAT))
+        with files.named(path):
+            return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
     def _of(cls, folds: list[Any], parts: list[tuple[Any, ...]]) -> CrossVennAbers:

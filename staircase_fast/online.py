@@ -339,7 +339,8 @@ class Online:
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
-        return cls.from_json(files.read_text(path, "an online fit"))
+        with files.named(path):
+            return cls.from_json(files.read_text(path, "an online fit"))
 
     def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:
         with self._lock:

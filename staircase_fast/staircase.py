@@ -368,7 +368,8 @@ class Staircase:
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
-        return cls.from_json(files.read_text(path))
+        with files.named(path):
+            return cls.from_json(files.read_text(path))
 
     def to_sql(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
+from staircase_fast import _lookup, _validation, _validation_groups, files, map_file, settings, threads
 from staircase_fast._validation import Steps
 from staircase_fast._validation_groups import GroupColumn, Key
 from staircase_fast.centered import centered_ends
@@ -417,7 +417,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
-        return cls(**map_file.read(path))
+        with files.named(path):
+            return cls(**map_file.read(path))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StaircaseMap):

@@ -219,7 +219,8 @@ class VennAbers:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VennAbers:
         """Read a file that `save` wrote."""
-        return cls.from_json(files.read_text(path, venn_document.WHAT))
+        with files.named(path):
+            return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
     def _of(cls, query_weight: float, n_samples: int, left: ArrayLike, p0: ArrayLike, p1: ArrayLike) -> VennAbers:
