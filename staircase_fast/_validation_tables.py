@@ -17,10 +17,11 @@ import numpy as np
 from staircase_fast._columns import Column
 from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
-from staircase_fast.losses import BY_NAME, Loss, loss_of
+from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_of
 
 _MOST_NAMES = 50
 _PICTURES = ("png", "svg", "pdf")
+_NOT_TEXT = re.compile(r"In CSV column #(\d+): .*invalid UTF8 data")
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): invalid value '(.*)'")
 
 
@@ -33,6 +34,8 @@ def position(file: str, names: list[str], wanted: str) -> int:
         return places[0]
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = len(names) - _MOST_NAMES
+    if len(names) == 1 and (mark := re.search(r"[,;|\t]", names[0])):
+        shown += f": say --delimiter {mark[0]!r} if that parts columns"
     raise ValueError(f"{file}: no column {wanted!r}; there are {shown}{f' and {more} more' if more > 0 else ''}.")
 
 
@@ -68,6 +71,13 @@ def delimiter(text: str) -> str:
     return found
 
 
+def count(name: str, text: str) -> int:
+    """How many."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"`{name}` must be an integer >= 1; got {text!r}.")
+    return int(text)
+
+
 def different_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, to write two things to one place, and to read two from one pipe."""
     given = [*read.items(), *written.items()]
@@ -91,9 +101,11 @@ def no_rows(file: str) -> NoReturn:
 def loss_from_text(text: str) -> Loss:
     """A loss by name, or as name:parameter."""
     name, colon, parameter = text.partition(":")
-    if not colon:
-        return loss_of(name)
     kind = BY_NAME.get(name)
+    if not colon:
+        if kind in WITHOUT_DEFAULT:
+            raise ValueError(f"`loss` must say its {kind.parameter}, as in {name}:1.5; got {name!r}.")
+        return loss_of(name)
     if kind is None:
         unknown_loss(name, BY_NAME, "loss")
     if not kind.parameter:
@@ -127,11 +139,15 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[Non
     try:
         yield
     except (TypeError, ValueError) as error:
-        text = str(error)
+        text = _of_bytes(error) if isinstance(error, UnicodeDecodeError) else str(error)
         for argument, column in columns.items():
             text = text.replace(f"`{argument}`", f"column {column!r}")
         text = re.sub(r"at index (\d+)", lambda found: f"at index {int(found[1]) + offset}", text)
         raise ValueError(f"{file}: {text}") from None
+
+
+def _of_bytes(error: UnicodeDecodeError) -> str:
+    return f"text must be UTF-8; got byte {error.object[error.start]:#x} at {error.start} of the first line."
 
 
 @contextlib.contextmanager
@@ -153,6 +169,8 @@ def told_by_arrow(file: str, names: list[str]) -> Iterator[None]:
         yield
     except ValueError as error:
         found = _CONVERSION.search(str(error))
+        if bytes_in := _NOT_TEXT.search(str(error)):
+            raise ValueError(f"{file}: column {names[int(bytes_in[1])]!r} must be text in UTF-8.") from None
         if found is None:
             text = re.sub(r"Row #(\d+)", lambda row: f"at index {int(row[1]) - 1}", str(error))
             raise ValueError(f"{file}: {text}") from None

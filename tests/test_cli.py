@@ -252,7 +252,7 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
         ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
         ("", [], "a.csv: the file is empty; the first line must name the columns."),
         ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
-        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label'."),
+        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label': say --delimiter ';' if"),
         ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),
     ],
 )  # fmt: skip
@@ -291,8 +291,8 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         ("fit", "short.parquet", "--model", "x"): "short.parquet: Parquet magic bytes not found",
         ("fit", "empty.parquet", "--model", "x"): "empty.parquet: Parquet file size is 0 bytes",
         ("fit", "empty.arrows", "--model", "x"): "empty.arrows: ",
-        ("fit", "latin.csv", "--model", "x"): "latin.csv: 'utf-8' codec can't decode byte 0xf6",
-        ("fit", "binary.csv", "--model", "x"): "binary.csv: In CSV column #1",
+        ("fit", "latin.csv", "--model", "x"): "latin.csv: text must be UTF-8; got byte 0xf6 at 2 of the first",
+        ("fit", "binary.csv", "--model", "x"): "binary.csv: column 'label' must be text in UTF-8.",
         ("fit", ".", "--format", "csv", "--model", "x"): "directory",
         ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
         ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
@@ -337,10 +337,10 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--loss", "huber:x"], "`delta` of 'huber' must be a number; got 'x'"),
         (["fit", "a.csv", "--model", "m", "--loss", "huber:-1"], "`delta` must be"),
         (["fit", "a.csv", "--model", "m", "--loss", "log:1"], "`loss` 'log' has no parameter; got '1'"),
-        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent"),
+        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent, as in power:1.5"),
         (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be two numbers LO,HI"),
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
-        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1; got '0' (see"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
         (["fit", "a.csv", "--model", "m", "--delimiter", ";;"], "`delimiter` must be a single character; got ';;'"),
         (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single character; got ''"),
@@ -360,6 +360,31 @@ def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1
+
+
+def test_bounds_may_begin_with_a_minus(folder):
+    Path("a.csv").write_text("score,label\n1,-9\n2,9\n")
+    for words in (["--bounds", "-1,1"], ["--bounds=-1,1"], ["--bounds", "-inf,5", "--bounds", "-1,1"]):
+        assert run("fit", "a.csv", *words, "--model", "m.json") == 0
+        assert sf.Staircase.load("m.json").values.tolist() == [-1, 1]
+
+
+def test_apply_draws_straight_lines_if_told(folder):
+    Path("a.csv").write_text("score,label\n1,0\n2,0\n3,1\n4,1\n")
+    stairs = sf.fit([1, 2, 3, 4], [0, 0, 1, 1])
+    stairs.save("m.json")
+    for way in ("step", "linear", "centered"):
+        assert run("apply", "a.csv", "--model", "m.json", "--interpolation", way, "--output", "b.csv") == 0
+        expected = stairs.predict([1, 2, 3, 4], interpolation=way)
+        assert [float(line.split(",")[-1]) for line in Path("b.csv").read_text().splitlines()[1:]] == expected.tolist()
+
+
+def test_groups_whose_proof_fails_are_listed(folder, capsys):
+    Path("a.csv").write_text("score,label,g\n1,0,a\n2,1,b\n")
+    for fitted, shown in (([0, 1], "none"), ([1, 0], "a, b")):
+        sf.fit_groups([1, 2], fitted, ["a", "b"]).save("map")
+        run("certify", "a.csv", "--group", "g", "--model", "map")
+        assert f"groups failed       {shown}\n" in capsys.readouterr().out
 
 
 def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
