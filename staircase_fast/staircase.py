@@ -488,8 +488,9 @@ class Staircase:
         return self
 
     def __repr__(self) -> str:
-        steps = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps"
+        n = int(self.counts.sum())
+        steps, rows = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps", "1 row" if n == 1 else f"{n} rows"
         return (
             f"<Staircase: {steps}, {self.values[0]} to {self.values[-1]}, "
-            f"over scores {self.left[0]} to {self.right[-1]}; {self.counts.sum()} rows, {self.loss.name}>"
+            f"over scores {self.left[0]} to {self.right[-1]}; {rows}, {self.loss.name}>"
         )

@@ -451,7 +451,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
     def __repr__(self) -> str:
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
+        n = int(self.counts.sum())
         return (
             f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
-            f"{steps}, {self.counts.sum()} rows, {self.loss.name}>"
+            f"{steps}, {'1 row' if n == 1 else f'{n} rows'}, {self.loss.name}>"
         )
