@@ -142,6 +142,7 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[Non
         text = _of_bytes(error) if isinstance(error, UnicodeDecodeError) else str(error)
         for argument, column in columns.items():
             text = text.replace(f"`{argument}`", f"column {column!r}")
+        text = text.replace("`default` a staircase", "--default a staircase")
         text = re.sub(r"at index (\d+)", lambda found: f"at index {int(found[1]) + offset}", text)
         raise ValueError(f"{file}: {text}") from None
 
@@ -211,22 +212,22 @@ def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
         for text in (given, compute.utf8_trim_whitespace(given)):
             with contextlib.suppress(pa.ArrowInvalid):
                 return text.cast(kind)
-    row = _first_refused(text)
+    row = _first_refused(text, pa.float64())
     value = given[row].as_py()
     if not value.strip():
         raise ValueError(f"column {column!r} must not have missing entries; got {value!r} at index {row + offset}.")
     raise TypeError(f"column {column!r} must hold numbers; got {value!r} at index {row + offset}.")
 
 
-def _first_refused(text: Any) -> int:
-    """The first entry that is no number, by halving: Arrow does not tell."""
+def _first_refused(text: Any, kind: Any) -> int:
+    """The first entry that cannot be of this kind, by halving: Arrow does not tell."""
     import pyarrow as pa
 
     low, high = 0, len(text)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            text[low:middle].cast(pa.float64())
+            text[low:middle].cast(kind)
             low = middle
         except pa.ArrowInvalid:
             high = middle
@@ -243,7 +244,15 @@ def group_keys(given: Any, kind: type) -> Any:
         return given
     if own != given.type:
         given = given.cast(own)
-    return given.cast({str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind])
+    wanted = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind]
+    try:
+        return given.cast(wanted)
+    except pa.ArrowInvalid:
+        row = _first_refused(given, wanted)
+        raise ValueError(
+            f"`groups` must be groups of the model, which are of type {kind.__name__}; got {given[row].as_py()!r} at "
+            f"index {row}."
+        ) from None
 
 
 def keys_of_text(given: Any) -> Any:

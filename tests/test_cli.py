@@ -379,6 +379,17 @@ def test_apply_draws_straight_lines_if_told(folder):
         assert [float(line.split(",")[-1]) for line in Path("b.csv").read_text().splitlines()[1:]] == expected.tolist()
 
 
+def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
+    sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
+    for group, message in (
+        ("9", "a.csv: column 'g' must be groups that were fitted, or --default a staircase; got 9 at index 1."),
+        ("x", "a.csv: column 'g' must be groups of the model, which are of type int; got 'x' at index 1."),
+    ):
+        Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
+        words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
+        assert message in refused(capsys, *words)
+
+
 def test_groups_whose_proof_fails_are_listed(folder, capsys):
     Path("a.csv").write_text("score,label,g\n1,0,a\n2,1,b\n")
     for fitted, shown in (([0, 1], "none"), ([1, 0], "a, b")):
