@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast._columns import Column
 from staircase_fast._validation import unknown_loss
@@ -134,8 +135,11 @@ def bounds_from_text(text: str) -> tuple[float | None, float | None]:
 
 
 @contextlib.contextmanager
-def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[None]:
-    """What is refused in here is told by its file and columns; the first row is number `offset` of the file."""
+def told_of(file: str, columns: dict[str, str], offset: int = 0, rows: Any = None) -> Iterator[None]:
+    """What is refused in here is told by its file and columns; the first row is number `offset` of the file.
+
+    If only some rows are looked at in here, `rows` tells which.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -143,7 +147,12 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[Non
         for argument, column in columns.items():
             text = text.replace(f"`{argument}`", f"column {column!r}")
         text = text.replace("`default` a staircase", "--default a staircase")
-        text = re.sub(r"at index (\d+)", lambda found: f"at index {int(found[1]) + offset}", text)
+
+        def at(found: re.Match[str]) -> str:
+            row = int(found[1])
+            return f"at index {offset + (row if rows is None else int(rows[row]))}"
+
+        text = re.sub(r"at index (\d+)", at, text)
         raise ValueError(f"{file}: {text}") from None
 
 
@@ -201,6 +210,22 @@ def numbers(given: Any, column: str, offset: int = 0) -> Column:
         got = f"{kind}, {given[0]} at index {offset}" if len(given) else kind
         raise TypeError(f"column {column!r} must hold numbers; got {got}.")
     found: Column = given.to_numpy(zero_copy_only=False)
+    return found
+
+
+def present(given: Any) -> NDArray[np.bool_]:
+    """Which rows of an Arrow column have an entry: neither null nor NaN, nor text that says as much."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(given.type):
+        given = given.dictionary_decode()
+    found: NDArray[np.bool_] = np.asarray(given.is_valid())
+    if "string" in str(given.type):
+        text = compute.utf8_lower(compute.utf8_trim_whitespace(given))
+        found &= ~np.asarray(compute.is_in(text, value_set=pa.array(["", "nan"], text.type)))
+    elif pa.types.is_floating(given.type):
+        found &= ~np.asarray(compute.is_nan(given).fill_null(True))
     return found
 
 

@@ -221,13 +221,17 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("--model", required=True, help="what fit wrote")
     apply.add_argument("--group", metavar="COLUMN", help="the group of each row, for a model of groups")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
-    apply.add_argument("--output", required=True, help="the file to write; - for standard output")
+    apply.add_argument("--output", required=True, help="the file to write, which may be DATA; - for standard output")
     apply.add_argument("--name", default="calibrated", help="of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace a column of that name")
     apply.add_argument(
         "--interpolation", choices=("step", "linear", "centered"), default="step",
         help="scores between steps: the value of the last step, or straight lines between the ends of steps or through"
         " their middles (default: %(default)s)",
+    )  # fmt: skip
+    apply.add_argument(
+        "--missing", choices=("raise", "null"), default="raise",
+        help="scores that are null, empty or NaN: an error, or no value either (default: %(default)s)",
     )  # fmt: skip
     apply.add_argument(
         "--out-of-bounds", choices=("clip", "nan", "raise"), default="clip",

@@ -21,7 +21,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast import cli, commands, report_page, tables
+from staircase_fast import _validation_tables, cli, commands, report_page, tables
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "staircase_fast"]
@@ -388,6 +388,49 @@ def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
         Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
         words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
         assert message in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, capsys, kind):
+    table = pa.table({"score": [1.0, None, 3.0, 2.0], "g": pa.array(["a", "z", "b", "a"]).dictionary_encode()})
+    if kind == "csv":
+        Path("a.csv").write_text("score,g\n1,a\n,z\n 3,b\n2,a\n")
+    else:
+        parquet.write_table(table, "a.parquet")
+    sf.fit([1, 2, 3], [0, 1, 2]).save("m.json")
+    sf.fit_groups([1, 2, 3], [0, 1, 5], ["a", "a", "b"]).save("map")
+    data, made = f"a.{kind}", f"b.{kind}"
+    assert "must not have missing entries" in refused(capsys, "apply", data, "--model", "m.json", "--output", made)
+    for model, expected in ((["m.json"], [0, None, 2, 1]), (["map", "--group", "g"], [0, None, 5, 1])):
+        words = ["apply", data, "--missing", "null", "--output", made, "--model", *model]
+        assert run(*words) == 0
+        found = csv.read_csv(made) if kind == "csv" else parquet.read_table(made)
+        assert found["calibrated"].to_pylist() == expected
+    capsys.readouterr()
+    sf.fit([1, 2], [0, 1]).save("m.json")
+    words = ["apply", data, "--missing", "null", "--out-of-bounds", "raise", "--model", "m.json", "--output", made]
+    assert "got 3.0 at index 2" in refused(capsys, *words)  # a row of the file, not of those with a score
+
+
+def test_a_file_may_have_no_score_at_all(folder):
+    Path("a.csv").write_text("score,g\n,a\n,b\n")
+    parquet.write_table(pa.table({"score": pa.nulls(2), "g": ["a", "b"]}), "a.parquet")
+    sf.fit_groups([1, 2], [0, 1], ["a", "b"]).save("map")
+    words = ["--group", "g", "--missing", "null", "--model", "map", "--output", "b.parquet"]
+    for data in ("a.csv", "a.parquet"):
+        assert run("apply", data, *words) == 0
+        assert parquet.read_table("b.parquet")["calibrated"].to_pylist() == [None, None]
+
+
+def test_what_is_missing_is_null_empty_or_not_a_number():
+    for given, expected in (
+        (pa.array([1.0, None, float("nan"), float("inf")]), [True, False, False, True]),
+        (pa.array(["1", "", " ", "NaN", None, "x"]), [True, False, False, False, False, True]),
+        (pa.array(["1", "", None]).dictionary_encode(), [True, False, False]),
+        (pa.array([1, None]), [True, False]),
+        (pa.array([], pa.float64()), []),
+    ):
+        assert _validation_tables.present(given).tolist() == expected
 
 
 def test_groups_whose_proof_fails_are_listed(folder, capsys):
