@@ -16,6 +16,7 @@ Column = NDArray[Any]
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
+_MOST_SHOWN = 80  # characters of an entry in a message
 _PLAIN = (list, tuple, float, int, bool)  # what has no protocol of its own
 _NUMPY = ("__array__", "__array_interface__", "__array_struct__")
 # the kinds of devices, by DLPack's numbers, whose memory processors read: their own, and what is shared with them
@@ -25,7 +26,8 @@ _HOST_DEVICES = (1, 3, 11, 13)
 def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset: int = 0) -> None:
     if bad.any():
         index = int(np.argmax(bad))
-        raise ValueError(f"`{name}` must {what}; got {column[index].item()!r} at index {index + offset}.")
+        where = f" at index {index + offset}" if column.ndim else ""
+        raise ValueError(f"`{name}` must {what}; got {column.reshape(-1)[index].item()!r}{where}.")
 
 
 def missing(name: str, what: str, index: int) -> NoReturn:
@@ -125,8 +127,7 @@ def _widened(name: str, array: Column) -> Column:
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if array.dtype.kind not in "iuf":
-        first = f"{array.reshape(-1)[0]!r} at index 0" if array.size else f"dtype {array.dtype}"
-        raise TypeError(f"`{name}` must be real numbers; got {first}.")
+        _no_number(name, array, 0)
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what float64 cannot hold becomes inf, and is judged as such
             return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
@@ -155,9 +156,24 @@ def _from_objects(name: str, array: Column) -> Column:
     numbers = np.empty(flat.shape)
     for index, entry in enumerate(flat):
         if isinstance(entry, (str, bytes)):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.")
+            _no_number(name, array, index)
         try:
             numbers[index] = float(entry)
         except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"`{name}` must be real numbers; got {entry!r} at index {index}.") from None
+            _no_number(name, array, index)
     return numbers.reshape(array.shape)
+
+
+def _no_number(name: str, array: Column, index: int) -> NoReturn:
+    """Refuse an entry; what has no entries (None, a set, a generator) is refused as a whole."""
+    if not array.size:
+        raise TypeError(f"`{name}` must be real numbers; got dtype {array.dtype}.")
+    entry = array.reshape(-1)[index]
+    where = f" at index {index}" if array.ndim else ""
+    if isinstance(entry, int):
+        raise TypeError(
+            f"`{name}` must be within float64; got an integer of {entry.bit_length()} bits{where}."
+        ) from None
+    shown = repr(entry)
+    more = "..." if len(shown) > _MOST_SHOWN else ""
+    raise TypeError(f"`{name}` must be real numbers; got {shown[:_MOST_SHOWN]}{more}{where}.") from None

@@ -157,7 +157,8 @@ def unknown_loss(given: object, names: Iterable[str], argument: str) -> NoReturn
     """Refuse what is neither a loss nor the name of one."""
     if isinstance(given, str):
         raise ValueError(f"`{argument}` must be one of {', '.join(map(repr, names))}; got {given!r}.")
-    raise TypeError(f"`{argument}` must be a name or a loss object; got {given!r}.")
+    hint = "; a class is called, as in Huber(1.5), a function goes in Custom(derivative)" if callable(given) else ""
+    raise TypeError(f"`{argument}` must be a name or a loss object; got {given!r}{hint}.")
 
 
 def not_a_staircase(given: object) -> NoReturn:
@@ -176,12 +177,12 @@ def loss_parameter(name: str, given: ColumnLike, low: float, high: float) -> flo
     array = _array(name, given)
     if array.ndim > 1 or array.size == 0:
         raise ValueError(f"`{name}` must be a number, or one per sample; got shape {array.shape}.")
-    numbers = np.atleast_1d(array).astype(np.float64)
+    numbers = array.astype(np.float64)
     _refuse(name, "be finite", numbers, ~np.isfinite(numbers))
     if low > -math.inf:
         _refuse(name, f"be {_range_text(low, high)}", numbers, (numbers < low) | (numbers > high))
     if array.ndim == 0:
-        return float(numbers[0])
+        return float(numbers)
     numbers.setflags(write=False)
     return numbers
 
@@ -197,8 +198,8 @@ def tweedie_power(given: object) -> float:
 def linex_shape(given: ColumnLike) -> float | NDArray[np.float64]:
     """Shapes other than 0."""
     shape = loss_parameter("shape", given, -math.inf, math.inf)
-    column = np.atleast_1d(shape)
-    _refuse("shape", "not be 0", column, column == 0)
+    column = np.asarray(shape)
+    _refuse("shape", "not be 0", column, np.equal(column, 0))
     return shape
 
 

@@ -13,14 +13,16 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast._columns import Column, missing
 from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
-from staircase_fast.losses import BY_NAME, Loss, loss_of
+from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_of
 
 _MOST_NAMES = 50
 _PICTURES = ("png", "svg", "pdf")
+_NOT_TEXT = re.compile(r"In CSV column #(\d+): .*invalid UTF8 data")
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): invalid value '(.*)'")
 
 
@@ -33,6 +35,8 @@ def position(file: str, names: list[str], wanted: str) -> int:
         return places[0]
     shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
     more = len(names) - _MOST_NAMES
+    if len(names) == 1 and (mark := re.search(r"[,;|\t]", names[0])):
+        shown += f": say --delimiter {mark[0]!r} if that parts columns"
     raise ValueError(f"{file}: no column {wanted!r}; there are {shown}{f' and {more} more' if more > 0 else ''}.")
 
 
@@ -68,6 +72,13 @@ def delimiter(text: str) -> str:
     return found
 
 
+def count(name: str, text: str) -> int:
+    """How many."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"`{name}` must be an integer >= 1; got {text!r}.")
+    return int(text)
+
+
 def different_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, to write two things to one place, and to read two from one pipe."""
     given = [*read.items(), *written.items()]
@@ -96,9 +107,11 @@ def no_rows(file: str) -> NoReturn:
 def loss_from_text(text: str) -> Loss:
     """A loss by name, or as name:parameter."""
     name, colon, parameter = text.partition(":")
-    if not colon:
-        return loss_of(name)
     kind = BY_NAME.get(name)
+    if not colon:
+        if kind in WITHOUT_DEFAULT:
+            raise ValueError(f"`loss` must say its {kind.parameter}, as in {name}:1.5; got {name!r}.")
+        return loss_of(name)
     if kind is None:
         unknown_loss(name, BY_NAME, "loss")
     if not kind.parameter:
@@ -127,16 +140,29 @@ def bounds_from_text(text: str) -> tuple[float | None, float | None]:
 
 
 @contextlib.contextmanager
-def told_of(file: str, columns: dict[str, str], offset: int = 0) -> Iterator[None]:
-    """What is refused in here is told by its file and columns; the first row is number `offset` of the file."""
+def told_of(file: str, columns: dict[str, str], offset: int = 0, rows: Any = None) -> Iterator[None]:
+    """What is refused in here is told by its file and columns; the first row is number `offset` of the file.
+
+    If only some rows are looked at in here, `rows` tells which.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
-        text = str(error)
+        text = _of_bytes(error) if isinstance(error, UnicodeDecodeError) else str(error)
         for argument, column in columns.items():
             text = text.replace(f"`{argument}`", f"column {column!r}")
-        text = re.sub(r"at index (\d+)", lambda found: f"at index {int(found[1]) + offset}", text)
+        text = text.replace("`default` a staircase", "--default a staircase")
+
+        def at(found: re.Match[str]) -> str:
+            row = int(found[1])
+            return f"at index {offset + (row if rows is None else int(rows[row]))}"
+
+        text = re.sub(r"at index (\d+)", at, text)
         raise ValueError(f"{file}: {text}") from None
+
+
+def _of_bytes(error: UnicodeDecodeError) -> str:
+    return f"text must be UTF-8; got byte {error.object[error.start]:#x} at {error.start} of the first line."
 
 
 @contextlib.contextmanager
@@ -163,6 +189,8 @@ def told_by_arrow(file: str, names: list[str]) -> Iterator[None]:
         yield
     except ValueError as error:
         found = _CONVERSION.search(str(error))
+        if bytes_in := _NOT_TEXT.search(str(error)):
+            raise ValueError(f"{file}: column {names[int(bytes_in[1])]!r} must be text in UTF-8.") from None
         if found is None:
             text = re.sub(r"Row #(\d+)", lambda row: f"at index {int(row[1]) - 1}", str(error))
             raise ValueError(f"{file}: {text}") from None
@@ -195,6 +223,22 @@ def numbers(given: Any, column: str, offset: int = 0) -> Column:
     return found
 
 
+def present(given: Any) -> NDArray[np.bool_]:
+    """Which rows of an Arrow column have an entry: neither null nor NaN, nor text that says as much."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(given.type):
+        given = given.dictionary_decode()
+    found: NDArray[np.bool_] = np.asarray(given.is_valid())
+    if "string" in str(given.type):
+        text = compute.utf8_lower(compute.utf8_trim_whitespace(given))
+        found &= ~np.asarray(compute.is_in(text, value_set=pa.array(["", "nan"], text.type)))
+    elif pa.types.is_floating(given.type):
+        found &= ~np.asarray(compute.is_nan(given).fill_null(True))
+    return found
+
+
 def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
     import pyarrow as pa
     from pyarrow import compute
@@ -205,22 +249,22 @@ def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
         for text in (given, compute.utf8_trim_whitespace(given)):
             with contextlib.suppress(pa.ArrowInvalid):
                 return text.cast(kind)
-    row = _first_refused(text)
+    row = _first_refused(text, pa.float64())
     value = given[row].as_py()
     if not value.strip():
         raise ValueError(f"column {column!r} must not have missing entries; got {value!r} at index {row + offset}.")
     raise TypeError(f"column {column!r} must hold numbers; got {value!r} at index {row + offset}.")
 
 
-def _first_refused(text: Any) -> int:
-    """The first entry that is no number, by halving: Arrow does not tell."""
+def _first_refused(text: Any, kind: Any) -> int:
+    """The first entry that cannot be of this kind, by halving: Arrow does not tell."""
     import pyarrow as pa
 
     low, high = 0, len(text)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            text[low:middle].cast(pa.float64())
+            text[low:middle].cast(kind)
             low = middle
         except pa.ArrowInvalid:
             high = middle
@@ -239,7 +283,15 @@ def group_keys(given: Any, kind: type) -> Any:
         return given
     if own != given.type:
         given = given.cast(own)
-    return given.cast({str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind])
+    wanted = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind]
+    try:
+        return given.cast(wanted)
+    except pa.ArrowInvalid:
+        row = _first_refused(given, wanted)
+        raise ValueError(
+            f"`groups` must be groups of the model, which are of type {kind.__name__}; got {given[row].as_py()!r} at "
+            f"index {row}."
+        ) from None
 
 
 def keys_of_text(given: Any) -> Any:

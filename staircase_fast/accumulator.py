@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _validation, _validation_arrivals, accumulator_file, levels, settings, solve, threads
+from staircase_fast import _validation, _validation_arrivals, accumulator_file, files, levels, settings, solve, threads
 from staircase_fast.exact import NOTHING, Extent, Order, joined_extent
 from staircase_fast.fit import of_columns
 from staircase_fast.levels import Run
@@ -326,7 +326,8 @@ class Accumulator:
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
-        loss, increasing, run = accumulator_file.read(path)
+        with files.named(path):
+            loss, increasing, run = accumulator_file.read(path)
         state = _State()
         if run is not None:
             state = _State((run,), n_samples=run.n_rows, weight=levels.weight_of(run))

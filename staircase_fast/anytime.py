@@ -252,3 +252,9 @@ class Anytime:
         if self._increasing:
             return found
         return n - np.append(found[0][1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()
+
+    def __repr__(self) -> str:
+        rounds_made = "1 round" if self._n_rounds == 1 else f"{self._n_rounds} rounds"
+        starts, lower, upper = self._blocks()
+        blocks = "1 block" if len(starts) == 1 else f"{len(starts)} blocks"
+        return f"<Anytime: {rounds_made}, {blocks} within {np.max(upper - lower):.3g}, {self._loss.name}>"

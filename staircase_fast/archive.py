@@ -37,7 +37,7 @@ def read(
             found = np.load(file, allow_pickle=False)
             arrays = {name: found[name] for name in found.files}
         except Exception as error:  # noqa: BLE001  (there is no end to what damaged archives raise)
-            raise ValueError(f"{what} must be a file that `save` wrote; {os.fspath(path)!r}: {error}.") from None
+            raise ValueError(f"{what} must be a file that `save` wrote; {error}.") from None
     text = arrays.pop("header", None)
     if text is None or text.dtype != np.uint8 or text.ndim != 1:
         raise ValueError("field `header` must be JSON text, as bytes.")

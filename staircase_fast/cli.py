@@ -12,6 +12,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -67,7 +68,7 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command line; it ends the program if they make no sense."""
     words = list(words)
     parser = _parser()
-    options = parser.parse_args(words, argparse.Namespace(arguments=words))
+    options = parser.parse_args(_attached(words), argparse.Namespace(arguments=words))
     if options.command != "demo":
         read = {"DATA": options.data, "--default": getattr(options, "default", None)}
         written = {"--output": options.output, "--plot": getattr(options, "plot", None)}
@@ -82,6 +83,15 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
         if options.to_stdout and options.json:
             parser.error("--json and what is written to - cannot share standard output")
     return options
+
+
+def _attached(words: list[str]) -> list[str]:
+    """Bounds with their option: argparse would take those that begin with a minus for an option of their own."""
+    attached = list(words)
+    for place in range(len(words) - 2, -1, -1):
+        if words[place] == "--bounds" and re.match(r"-[\d.i]", words[place + 1]):
+            attached[place : place + 2] = [f"--bounds={words[place + 1]}"]
+    return attached
 
 
 def result_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -124,9 +134,14 @@ def _told(result: dict[str, Any], indent: str = "") -> str:
         if isinstance(value, dict):
             lines += [f"{indent}{name}", _told(value, indent + "  ")]
         elif value is not None:
-            shown = f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
-            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{shown}")
+            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{_shown(value)}")
     return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _ended(message: str, code: int) -> int:
@@ -186,7 +201,7 @@ def _bounds(text: str) -> tuple[float | None, float | None]:
 
 
 def _count(name: str) -> Callable[[str], int]:
-    return lambda text: _validation.thread_count(name, int(text) if text.strip().isdecimal() else text)
+    return _judged(lambda text: _validation_tables.count(name, text))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -206,10 +221,18 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("--model", required=True, help="what fit wrote")
     apply.add_argument("--group", metavar="COLUMN", help="the group of each row, for a model of groups")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
-    apply.add_argument("--output", required=True, help="the file to write; - for standard output")
+    apply.add_argument("--output", required=True, help="the file to write, which may be DATA; - for standard output")
     apply.add_argument("--name", default="calibrated", help="of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace a column of that name")
-    apply.add_argument("--interpolation", choices=("step", "linear"), default="step")
+    apply.add_argument(
+        "--interpolation", choices=("step", "linear", "centered"), default="step",
+        help="scores between steps: the value of the last step, or straight lines between the ends of steps or through"
+        " their middles (default: %(default)s)",
+    )  # fmt: skip
+    apply.add_argument(
+        "--missing", choices=("raise", "null"), default="raise",
+        help="scores that are null, empty or NaN: an error, or no value either (default: %(default)s)",
+    )  # fmt: skip
     apply.add_argument(
         "--out-of-bounds", choices=("clip", "nan", "raise"), default="clip",
         help="scores beyond those fitted: the nearest value, NaN, or an error",
@@ -233,8 +256,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--output", metavar="PAGE", help="a page of HTML to write; - for standard output")
     report.add_argument("--plot", metavar="PICTURE", help="a picture to write: .png, .svg or .pdf")
 
-    demo = commands.add_parser("demo", help="a tour: generate, fit, apply, report, certify, compare")
-    demo.add_argument("--rows", type=_judged(_count("rows")), default=2_000_000, help="(default: 2000000)")
+    tour = "a tour: generate, fit, apply, report, certify, compare"
+    demo = commands.add_parser("demo", help=tour, description=f"{tour}.")
+    demo.add_argument("--rows", type=_count("rows"), default=2_000_000, help="(default: 2000000)")
     demo.add_argument("--output", default="demo", metavar="FOLDER", help="where its files go (default: %(default)s)")
     return parser
 
@@ -250,7 +274,7 @@ def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
         type=_judged(_validation_tables.delimiter),
         help="between the columns of text (default: , or a tab)",
     )
-    command.add_argument("--threads", type=_judged(_count("threads")), help="how many (default: all processors)")
+    command.add_argument("--threads", type=_count("threads"), help="how many (default: all processors)")
     command.add_argument("--json", action="store_true", help="print results as JSON")
     command.set_defaults(model=None, output=None)
     return command
@@ -266,7 +290,7 @@ def _model_options(command: argparse.ArgumentParser, model: str, loss: str | Non
         help=f"NAME or NAME:PARAMETER, as in huber:1.5; one of {', '.join(BY_NAME)}"
         f" (default: {loss or 'that of the model'})",
     )  # fmt: skip
-    command.add_argument("--bounds", type=_judged(_bounds), metavar="LO,HI", help="of values, as in 0,1 or =-1,1 or 0,")
+    command.add_argument("--bounds", type=_judged(_bounds), metavar="LO,HI", help="of values, as in 0,1 or -1,1 or 0,")
 
 
 def _label_options(command: argparse.ArgumentParser) -> None:

@@ -82,9 +82,9 @@ def place(options: argparse.Namespace, path: str) -> tables.Place:
 
 
 @contextlib.contextmanager
-def told_of(options: argparse.Namespace, before: int = 0) -> Iterator[None]:
+def told_of(options: argparse.Namespace, before: int = 0, rows: Any = None) -> Iterator[None]:
     """What is refused in here is told in terms of the file."""
-    with _validation_tables.told_of(place(options, options.data).name, columns_of(options), before):
+    with _validation_tables.told_of(place(options, options.data).name, columns_of(options), before, rows):
         yield
 
 
@@ -144,13 +144,12 @@ def _streamed(options: argparse.Namespace, rising: Any) -> sf.Staircase:
 
 def load(path: str) -> Model:
     """A model of either kind: a map of groups is an archive, a staircase is JSON text."""
-    name = "standard input" if path == "-" else path
-    with _validation_tables.told_of(name, {}):
-        if path == "-":
+    if path == "-":
+        with files.named("standard input"):
             return sf.Staircase.from_json(sys.stdin.read())
-        with open(path, "rb") as file:
-            is_map = file.read(2) == b"PK"
-        return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
+    with open(path, "rb") as file:
+        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
+    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
 
 
 def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
@@ -183,7 +182,7 @@ def apply(options: argparse.Namespace) -> Result:
             while first is not None:
                 columns = [first.column(number) for number in range(first.num_columns)]
                 made = _calibrated(options, model, default, {a: columns[p] for a, p in places.items()}, n_rows)
-                columns[at : at + 1] = [pa.array(made)]
+                columns[at : at + 1] = [made]
                 write(pa.RecordBatch.from_arrays(columns, schema=schema))
                 n_rows += len(first)
                 bar.update(len(first))
@@ -198,16 +197,28 @@ def _with_column(schema: Any, at: int, name: str) -> Any:
     return schema.set(at, field) if at < len(schema) else schema.append(field)
 
 
-def _calibrated(
-    options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], before: int
+def _calibrated(options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], before: int) -> Any:
+    """The new column; where a score is missing, it is missing too, if it may be."""
+    import pyarrow as pa
+
+    if options.missing == "raise":
+        return pa.array(_predicted(options, model, default, columns, (before, None)))
+    present = _validation_tables.present(columns["scores"])
+    columns = {argument: column.filter(pa.array(present)) for argument, column in columns.items()}
+    rows, made = np.flatnonzero(present), np.zeros(len(present))
+    made[rows] = _predicted(options, model, default, columns, (before, rows))
+    return pa.array(made, mask=~present)
+
+
+def _predicted(
+    options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], where: tuple[int, Any]
 ) -> NDArray[np.float64]:
-    name = place(options, options.data).name
-    with _validation_tables.told_of(name, {}):
-        scores = _validation_tables.numbers(columns["scores"], options.score, before)
+    with _validation_tables.told_of(place(options, options.data).name, {}, *where):
+        scores = _validation_tables.numbers(columns["scores"], options.score)
     settings = {
         "interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds, "n_threads": options.threads,
     }  # fmt: skip
-    with told_of(options, before):
+    with told_of(options, *where):
         if isinstance(model, sf.Staircase):
             made: NDArray[np.float64] = model.predict(scores, **settings)
             return made

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _validation, _validation_venn, files, settings, venn_document
+from staircase_fast import _validation, _validation_venn, settings, venn_document
 from staircase_fast.pairs import Pairs
+from staircase_fast.saved import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike
 from staircase_fast.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 
@@ -17,7 +17,7 @@ _Floats = NDArray[np.float64]
 _LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
 
 
-class CrossVennAbers:
+class CrossVennAbers(Saved):
     """Cross Venn-Abers predictor: every row is used to train and to calibrate.
 
     Rows are cut into folds.  The model of each fold is trained on all other rows and scores its own; the rows of each
@@ -59,6 +59,7 @@ class CrossVennAbers:
     """
 
     __slots__ = ("_fitted", "_query_weight")
+    _WHAT = venn_document.WHAT
 
     _fitted: tuple[tuple[int, ...], tuple[VennAbers, ...]] | None
 
@@ -230,52 +231,6 @@ class CrossVennAbers:
         True
         """
         return cls._of(*venn_document.cross_parts_from(text))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import staircase_fast as sf
-        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cross.save(Path(folder, "cross.json"))
-        ...     sf.CrossVennAbers.load(Path(folder, "cross.json")) == cross
-        True
-        """
-        files.write_text(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> CrossVennAbers:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What to read.
-
-        Returns
-        -------
-        CrossVennAbers
-
-        Examples
-        --------
-        Of a file that is no such thing, or not as it was, it says so:
-
-        >>> import staircase_fast as sf
-        >>> sf.CrossVennAbers.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
     def _of(cls, folds: list[Any], parts: list[tuple[Any, ...]]) -> CrossVennAbers:

@@ -42,10 +42,12 @@ def document_of(
         raise ValueError(f"{what} must be JSON text; {error}.") from None
     if not isinstance(document, dict):
         raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
+    for name, wanted in zip(("format", "version"), kind, strict=True):
+        if name not in document:
+            raise ValueError(f"field `{name}` is missing; {what} has format {kind[0]!r}.")
+        expect(name, document[name], wanted)  # before its fields: those of another kind say less
     fields = "format", "version", *(("loss",) if with_loss else ()), *fields
     known_fields(document, what, fields, more)
-    for name, wanted in zip(("format", "version"), kind, strict=True):
-        expect(name, document[name], wanted)
     if "increasing" in document and not isinstance(document["increasing"], bool):
         raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
     return document

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
+ARCHIVE = b"PK"  # how archives begin
 TEMPORARY = ".staircase-"  # how the names of temporary files begin
 
 
@@ -38,7 +39,10 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
     name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
     try:
-        mode = _make(temporary, target)
+        try:
+            mode = _make(temporary, target)
+        except OSError as error:  # a name that nobody gave would say nothing
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         yield temporary
         os.chmod(temporary, mode)
         os.replace(temporary, target)
@@ -48,13 +52,27 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
 
 
-def read_text(path: str | os.PathLike[str], what: str = "a staircase") -> str:
+def read_text(path: str | os.PathLike[str], what: str) -> str:
     """Read a file of a size that can be ours."""
     with open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; {os.fspath(path)!r} is larger.")
-    return content.decode("utf-8")  # its error is a ValueError that names the byte
+        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; this file is larger.")
+    if content.startswith(ARCHIVE):
+        raise ValueError(f"{what} must be JSON text; this is an archive, as maps and accumulators save it.")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what} must be JSON text; got byte {content[error.start]:#x} at {error.start}.") from None
+
+
+@contextlib.contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What is refused of a file is told by its name."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
 def _make(temporary: str, target: str) -> int:

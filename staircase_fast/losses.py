@@ -719,6 +719,10 @@ def _remade(kind: type[Loss], arguments: dict[str, Any]) -> Loss:
     return kind(**arguments)
 
 
+WITHOUT_DEFAULT: tuple[type[Loss], ...] = (TweedieDeviance, Linex, Power)
+"""Losses whose parameter must be said."""
+
+
 def loss_of(given: object, argument: str = "loss") -> Loss:
     """A loss, by object or by name; `argument` is what the caller calls it."""
     if isinstance(given, Loss):
@@ -726,6 +730,6 @@ def loss_of(given: object, argument: str = "loss") -> Loss:
     kind = BY_NAME.get(given) if isinstance(given, str) else None
     if kind is None:
         _validation.unknown_loss(given, BY_NAME, argument)
-    if kind in (TweedieDeviance, Linex, Power):
+    if kind in WITHOUT_DEFAULT:
         _validation.unnamed_parameter(kind, argument)
     return kind()

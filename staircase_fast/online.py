@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _validation, _validation_arrivals, arrivals, files, snapshot
+from staircase_fast import _validation, _validation_arrivals, arrivals, snapshot
 from staircase_fast._columns import Column
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of
 from staircase_fast.losses import Loss, UpdateRule, loss_of
+from staircase_fast.saved import Saved
 from staircase_fast.staircase import Staircase
 from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike
 
@@ -20,7 +20,7 @@ _PLAIN = frozenset((float, int, bool, np.float64))  # numbers that need no secon
 _EXACT = 2.0**53  # from here on, integers may not be floats
 
 
-class Online:
+class Online(Saved):
     """The optimal staircase of rows that arrive in score order, one by one or many at a time.
 
     Section V of the paper.  A row costs constant time on average, and rows are not kept: memory grows with the number
@@ -60,6 +60,8 @@ class Online:
     >>> online.predict([2.5, 3.5])
     array([10., 21.])
     """
+
+    _WHAT = snapshot.WHAT
 
     def __init__(self, loss: str | Loss = "squared", increasing: bool = True) -> None:
         the_loss = loss_of(loss)
@@ -293,53 +295,6 @@ class Online:
         online = cls.__new__(cls)
         online._set(*snapshot.parts_of(text))
         return online
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file; an existing file is replaced at once or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import staircase_fast as sf
-        >>> online = sf.Online()
-        >>> online.extend([1, 2, 3], [1, 3, 2])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     online.save(Path(folder, "online.json"))
-        ...     sf.Online.load(Path(folder, "online.json"))
-        <Online: 3 rows, 2 steps, squared_error>
-        """
-        files.write_text(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Online:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What to read.
-
-        Returns
-        -------
-        Online
-
-        Examples
-        --------
-        Of a file that is no such thing, or not as it was, it says so:
-
-        >>> import staircase_fast as sf
-        >>> sf.Online.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        return cls.from_json(files.read_text(path, "an online fit"))
 
     def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:
         with self._lock:

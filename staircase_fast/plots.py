@@ -28,6 +28,7 @@ _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweed
 _STRIP = 0.2  # of the height of the curve is for the histogram below it
 _GAP = 0.04  # of it is left free between them
 _FINE = 1024  # places along an axis: lines are wider than what lies between two
+_BETWEEN = 12  # points between the names of numbers and the numbers
 _CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
 
 
@@ -177,7 +178,6 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
         ("discrimination", found.discrimination),
         ("uncertainty", found.uncertainty),
     ]
-    at = (high if taken else width - 0.03 * (high - low)), (low + 0.02 * (high - low) if taken else high)
     names, numbers = "\n".join(name for name, _ in rows), "\n".join(_short(number) for _, number in rows)
     style: dict[str, Any] = {
         "va": "bottom" if taken else "top",
@@ -186,8 +186,15 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
         "color": _INK,
         "zorder": 5,
     }
-    ax.text(at[0] - 0.46 * (high - low), at[1], names, ha="left", **style)
-    ax.text(at[0], at[1], numbers, ha="right", **style)
+    # each column keeps its own alignment, and the second stands beside the first, however small the axes are
+    left, right = {"multialignment": "left"} | style, {"multialignment": "right"} | style
+    beside: dict[str, Any] = {"textcoords": "offset points", "annotation_clip": False}
+    if taken:
+        first = ax.text(high, low + 0.02 * (high - low), numbers, ha="right", **right)
+        ax.annotate(names, (0, 0), (-_BETWEEN, 0), xycoords=first, ha="right", **beside, **left)
+    else:
+        first = ax.text(low + 0.01 * (high - low), high, names, ha="left", **left)
+        ax.annotate(numbers, (1, 1), (_BETWEEN, 0), xycoords=first, ha="left", **beside, **right)
 
 
 def _short(number: float) -> str:

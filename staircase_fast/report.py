@@ -38,7 +38,8 @@ def report(options: argparse.Namespace) -> Result:
         which: {name: getattr(found, name) for name in report_page.NUMBERS}
         for which, found in (("before", facts.before), ("after", facts.after))
     }
-    about = {"rows": facts.before.n_samples, "steps": len(facts.model.left), "in_sample": facts.in_sample}
+    # which rows a model that is given was fitted to, nobody knows
+    about = {"rows": facts.before.n_samples, "steps": len(facts.model.left), "in_sample": facts.in_sample or None}
     files_made = {"output": options.output, "plot": options.plot}
     return about | numbers | files_made | {"seconds": time.perf_counter() - start}
 

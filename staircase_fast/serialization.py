@@ -16,6 +16,7 @@ from staircase_fast import documents
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
+WHAT = "a staircase"  # in messages
 FORMAT = "staircase_fast"
 VERSION = 1
 
@@ -40,7 +41,7 @@ def to_json(stairs: Staircase) -> str:
 
 def fields_of(text: str) -> dict[str, Any]:
     """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
-    document = documents.document_of(text, "a staircase", (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
+    document = documents.document_of(text, WHAT, (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
     names = (name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document)
     fields = {name: documents.numbers_of(name, document[name]) for name in names}
     loss = documents.loss_from(document["loss"], functions=True)

@@ -29,7 +29,7 @@ VERSION = 1
 _FIELDS = ("increasing", "left", "right", "counts")
 _MEAN_FIELDS = ("sums", "weights", "units", "targets", "sample_weight")
 _LINEX_FIELDS = ("values", "weights")
-_WHAT = "an online fit"
+WHAT = "an online fit"
 
 
 def to_json(loss: Loss, increasing: bool, keeper: arrivals.Keeper) -> str:
@@ -84,7 +84,7 @@ def _of_linex(keeper: arrivals.LinexBlocks) -> dict[str, Any]:
 
 def parts_of(text: str) -> tuple[Loss, bool, arrivals.Keeper]:
     """The loss, the direction and the keeper that `text` holds."""
-    document = document_of(text, _WHAT, (FORMAT, VERSION), _FIELDS, (*_MEAN_FIELDS, "values"))
+    document = document_of(text, WHAT, (FORMAT, VERSION), _FIELDS, (*_MEAN_FIELDS, "values"))
     loss, increasing = loss_from(document["loss"]), document["increasing"]
     keeper = arrivals.keeper_for(loss, decreasing=not increasing)
     ends = {name: numbers_of(name, document[name]) for name in ("left", "right", "counts")}

@@ -9,8 +9,9 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _validation, cells, centered, files, serialization, settings, threads
+from staircase_fast import _lookup, _validation, cells, centered, serialization, settings, threads
 from staircase_fast.losses import Loss, loss_of
+from staircase_fast.saved import Saved
 from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike
 
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
@@ -21,7 +22,7 @@ _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
 
 
-class Staircase:
+class Staircase(Saved):
     """A monotone staircase: `n_steps` steps in ascending order of score.
 
     `staircase_fast.fit` makes it; so do `load` and `from_json`.  It does not change after that: arrays are read-only.
@@ -53,6 +54,7 @@ class Staircase:
     """
 
     __slots__ = (*_FIELDS, "_centered", "_index")
+    _WHAT = serialization.WHAT
 
     _index: _Index | None
     _centered: Staircase  # not there before it is first asked for
@@ -328,52 +330,6 @@ class Staircase:
         """
         return cls(**serialization.fields_of(text))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the staircase to a file, as JSON; an existing file is replaced at once or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import staircase_fast as sf
-        >>> stairs = sf.fit([1, 2, 3], [1, 3, 2])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     stairs.save(Path(folder, "stairs.json"))
-        ...     sf.Staircase.load(Path(folder, "stairs.json")) == stairs
-        True
-        """
-        files.write_text(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Staircase:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What to read.
-
-        Returns
-        -------
-        Staircase
-
-        Examples
-        --------
-        Of a file that is no such thing, or not as it was, it says so:
-
-        >>> import staircase_fast as sf
-        >>> sf.Staircase.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        return cls.from_json(files.read_text(path))
-
     def to_sql(
         self,
         column: str | Sequence[str],
@@ -491,8 +447,9 @@ class Staircase:
         return self
 
     def __repr__(self) -> str:
-        steps = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps"
+        n = int(self.counts.sum())
+        steps, rows = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps", "1 row" if n == 1 else f"{n} rows"
         return (
             f"<Staircase: {steps}, {self.values[0]} to {self.values[-1]}, "
-            f"over scores {self.left[0]} to {self.right[-1]}; {self.counts.sum()} rows, {self.loss.name}>"
+            f"over scores {self.left[0]} to {self.right[-1]}; {rows}, {self.loss.name}>"
         )

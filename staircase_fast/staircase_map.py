@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _lookup, _validation, _validation_groups, map_file, settings, threads
+from staircase_fast import _lookup, _validation, _validation_groups, files, map_file, settings, threads
 from staircase_fast._validation import Steps
 from staircase_fast._validation_groups import GroupColumn, Key
 from staircase_fast.centered import centered_ends
@@ -417,7 +417,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
-        return cls(**map_file.read(path))
+        with files.named(path):
+            return cls(**map_file.read(path))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StaircaseMap):
@@ -450,7 +451,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
     def __repr__(self) -> str:
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
+        n = int(self.counts.sum())
         return (
             f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
-            f"{steps}, {self.counts.sum()} rows, {self.loss.name}>"
+            f"{steps}, {'1 row' if n == 1 else f'{n} rows'}, {self.loss.name}>"
         )

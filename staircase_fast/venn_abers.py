@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _validation, _validation_venn, _venn, files, settings, venn_document
+from staircase_fast import _validation, _validation_venn, _venn, settings, venn_document
 from staircase_fast._validation import Rows
 from staircase_fast._validation_venn import PairSteps
 from staircase_fast.exact import LABELS, Extent, joined_extent, scale_of
 from staircase_fast.order import in_score_order
 from staircase_fast.pairs import Pairs
+from staircase_fast.saved import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike
 
 RULES = ("log", "brier")
@@ -46,7 +46,7 @@ class ProbabilityPair(NamedTuple, Generic[_Values]):
     p1: _Values
 
 
-class VennAbers:
+class VennAbers(Saved):
     """Venn-Abers predictor: two probabilities for each score, one of which is calibrated, whatever the data.
 
     For a query, the isotonic fit of the calibration rows is made twice, with the query among the rows: once with label
@@ -95,6 +95,7 @@ class VennAbers:
     """
 
     __slots__ = ("_fitted", "_query_weight")
+    _WHAT = venn_document.WHAT
 
     _fitted: tuple[Pairs, int] | None
 
@@ -269,52 +270,6 @@ class VennAbers:
         True
         """
         return cls._of(*venn_document.parts_from(text))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted predictor to a file, as JSON; an existing file is replaced at once or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import staircase_fast as sf
-        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     venn.save(Path(folder, "venn.json"))
-        ...     sf.VennAbers.load(Path(folder, "venn.json")) == venn
-        True
-        """
-        files.write_text(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> VennAbers:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path-like
-            What to read.
-
-        Returns
-        -------
-        VennAbers
-
-        Examples
-        --------
-        Of a file that is no such thing, or not as it was, it says so:
-
-        >>> import staircase_fast as sf
-        >>> sf.VennAbers.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        return cls.from_json(files.read_text(path, venn_document.WHAT))
 
     @classmethod
     def _of(cls, query_weight: float, n_samples: int, left: ColumnLike, p0: ColumnLike, p1: ColumnLike) -> VennAbers:

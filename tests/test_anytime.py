@@ -626,3 +626,13 @@ def test_what_is_returned_is_the_callers_to_change():
     y[:] = math.nan
     assert_same_bits(fit.lower, lower)
     assert_same_bits(fit.upper, upper)
+
+
+def test_the_repr_says_how_far_it_has_come():
+    fit = sf.Anytime([1, 2], [1, 0], loss="log_cosh", bounds=(0, 8))
+    assert repr(fit) == "<Anytime: 0 rounds, 2 blocks within 8, log_cosh>"
+    fit.refine(max_rounds=1)
+    assert repr(fit).startswith("<Anytime: 1 round, ")
+    fit.refine(tol=1e-3)
+    width = f"{np.max(fit.upper - fit.lower):.3g}"
+    assert repr(fit) == f"<Anytime: {fit.n_rounds} rounds, 1 block within {width}, log_cosh>"

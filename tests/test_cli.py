@@ -21,7 +21,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast import cli, commands, report_page, tables
+from staircase_fast import _validation_tables, cli, commands, report_page, tables
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "staircase_fast"]
@@ -265,7 +265,7 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
         ("", [], "a.csv: the file is empty; the first line must name the columns."),
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
-        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label'."),
+        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label': say --delimiter ';' if"),
         ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),
     ],
 )  # fmt: skip
@@ -304,8 +304,8 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         ("fit", "short.parquet", "--model", "x"): "short.parquet: Parquet magic bytes not found",
         ("fit", "empty.parquet", "--model", "x"): "empty.parquet: Parquet file size is 0 bytes",
         ("fit", "empty.arrows", "--model", "x"): "empty.arrows: ",
-        ("fit", "latin.csv", "--model", "x"): "latin.csv: 'utf-8' codec can't decode byte 0xf6",
-        ("fit", "binary.csv", "--model", "x"): "binary.csv: In CSV column #1",
+        ("fit", "latin.csv", "--model", "x"): "latin.csv: text must be UTF-8; got byte 0xf6 at 2 of the first",
+        ("fit", "binary.csv", "--model", "x"): "binary.csv: column 'label' must be text in UTF-8.",
         ("fit", ".", "--format", "csv", "--model", "x"): "directory",
         ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
         ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
@@ -321,7 +321,14 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         ): "--streaming must be told a direction",
         ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
         ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
-        ("apply", "data.csv", "--model", "not.json", "--output", "x.csv"): "not.json: field `version` is missing.",
+        (
+            "apply",
+            "data.csv",
+            "--model",
+            "not.json",
+            "--output",
+            "x.csv",
+        ): "not.json: field `format` must be 'staircase_fast'; got 'other'.",
         ("apply", "data.csv", "--model", "m.json", "--output", "x"): "x: the name does not tell the format",
         ("apply", "data.csv", "--model", "m.json", "--output", "none/x.csv"): "none/x.csv: No such file or directory",
         ("apply", "data.csv", "--model", "m.json", "--output", "x.csv", "--group", "id"): "the model has no groups",
@@ -343,10 +350,10 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--loss", "huber:x"], "`delta` of 'huber' must be a number; got 'x'"),
         (["fit", "a.csv", "--model", "m", "--loss", "huber:-1"], "`delta` must be"),
         (["fit", "a.csv", "--model", "m", "--loss", "log:1"], "`loss` 'log' has no parameter; got '1'"),
-        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent"),
+        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent, as in power:1.5"),
         (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be two numbers LO,HI"),
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
-        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1; got '0' (see"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
         (["fit", "a.csv", "--model", "m", "--delimiter", ";;"], "`delimiter` must be a single character; got ';;'"),
         (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single character; got ''"),
@@ -366,6 +373,85 @@ def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1
+
+
+def test_bounds_may_begin_with_a_minus(folder):
+    Path("a.csv").write_text("score,label\n1,-9\n2,9\n")
+    for words in (["--bounds", "-1,1"], ["--bounds=-1,1"], ["--bounds", "-inf,5", "--bounds", "-1,1"]):
+        assert run("fit", "a.csv", *words, "--model", "m.json") == 0
+        assert sf.Staircase.load("m.json").values.tolist() == [-1, 1]
+
+
+def test_apply_draws_straight_lines_if_told(folder):
+    Path("a.csv").write_text("score,label\n1,0\n2,0\n3,1\n4,1\n")
+    stairs = sf.fit([1, 2, 3, 4], [0, 0, 1, 1])
+    stairs.save("m.json")
+    for way in ("step", "linear", "centered"):
+        assert run("apply", "a.csv", "--model", "m.json", "--interpolation", way, "--output", "b.csv") == 0
+        expected = stairs.predict([1, 2, 3, 4], interpolation=way)
+        assert [float(line.split(",")[-1]) for line in Path("b.csv").read_text().splitlines()[1:]] == expected.tolist()
+
+
+def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
+    sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
+    for group, message in (
+        ("9", "a.csv: column 'g' must be groups that were fitted, or --default a staircase; got 9 at index 1."),
+        ("x", "a.csv: column 'g' must be groups of the model, which are of type int; got 'x' at index 1."),
+    ):
+        Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
+        words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
+        assert message in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, capsys, kind):
+    table = pa.table({"score": [1.0, None, 3.0, 2.0], "g": pa.array(["a", "z", "b", "a"]).dictionary_encode()})
+    if kind == "csv":
+        Path("a.csv").write_text("score,g\n1,a\n,z\n 3,b\n2,a\n")
+    else:
+        parquet.write_table(table, "a.parquet")
+    sf.fit([1, 2, 3], [0, 1, 2]).save("m.json")
+    sf.fit_groups([1, 2, 3], [0, 1, 5], ["a", "a", "b"]).save("map")
+    data, made = f"a.{kind}", f"b.{kind}"
+    assert "must not have missing entries" in refused(capsys, "apply", data, "--model", "m.json", "--output", made)
+    for model, expected in ((["m.json"], [0, None, 2, 1]), (["map", "--group", "g"], [0, None, 5, 1])):
+        words = ["apply", data, "--missing", "null", "--output", made, "--model", *model]
+        assert run(*words) == 0
+        found = csv.read_csv(made) if kind == "csv" else parquet.read_table(made)
+        assert found["calibrated"].to_pylist() == expected
+    capsys.readouterr()
+    sf.fit([1, 2], [0, 1]).save("m.json")
+    words = ["apply", data, "--missing", "null", "--out-of-bounds", "raise", "--model", "m.json", "--output", made]
+    assert "got 3.0 at index 2" in refused(capsys, *words)  # a row of the file, not of those with a score
+
+
+def test_a_file_may_have_no_score_at_all(folder):
+    Path("a.csv").write_text("score,g\n,a\n,b\n")
+    parquet.write_table(pa.table({"score": pa.nulls(2), "g": ["a", "b"]}), "a.parquet")
+    sf.fit_groups([1, 2], [0, 1], ["a", "b"]).save("map")
+    words = ["--group", "g", "--missing", "null", "--model", "map", "--output", "b.parquet"]
+    for data in ("a.csv", "a.parquet"):
+        assert run("apply", data, *words) == 0
+        assert parquet.read_table("b.parquet")["calibrated"].to_pylist() == [None, None]
+
+
+def test_what_is_missing_is_null_empty_or_not_a_number():
+    for given, expected in (
+        (pa.array([1.0, None, float("nan"), float("inf")]), [True, False, False, True]),
+        (pa.array(["1", "", " ", "NaN", None, "x"]), [True, False, False, False, False, True]),
+        (pa.array(["1", "", None]).dictionary_encode(), [True, False, False]),
+        (pa.array([1, None]), [True, False]),
+        (pa.array([], pa.float64()), []),
+    ):
+        assert _validation_tables.present(given).tolist() == expected
+
+
+def test_groups_whose_proof_fails_are_listed(folder, capsys):
+    Path("a.csv").write_text("score,label,g\n1,0,a\n2,1,b\n")
+    for fitted, shown in (([0, 1], "none"), ([1, 0], "a, b")):
+        sf.fit_groups([1, 2], fitted, ["a", "b"]).save("map")
+        run("certify", "a.csv", "--group", "g", "--model", "map")
+        assert f"groups failed       {shown}\n" in capsys.readouterr().out
 
 
 def test_pipes_are_read_and_written(folder, capsys, monkeypatch):

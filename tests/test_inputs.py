@@ -432,7 +432,7 @@ REFUSED = {
     "pandas periods": (pd.Series(pd.period_range("2024", periods=2)), NOT_REAL + "Period.* at index 0"),
     "pandas NaT among numbers": (pd.Series([1.0, pd.NaT], dtype=object), NOT_REAL + "NaT at index 1"),
     "pandas NA among numbers": ([1.0, pd.NA], NOT_REAL + "<NA> at index 1"),
-    "pandas, no column": (day, NOT_REAL + "Timestamp.* at index 0"),
+    "pandas, no column": (day, NOT_REAL + r"Timestamp\('2024-01-01 00:00:00'\)\.$"),
     "pandas, column of columns": (pd.DataFrame({"a": [1, 2]}), r"one-dimensional; got shape \(2, 1\)"),
     "polars": (pl.Series([1, None]), MISSING + "null at index 1"),
     "polars, second chunk": (
@@ -443,11 +443,15 @@ REFUSED = {
     "polars times": (pl.Series([day.date()]), NOT_REAL + "datetime.date.* at index 0"),
     "polars lists": (pl.Series([[1.0]]), NOT_REAL + r"Arrow data of type \+L"),
     "polars.DataFrame": (pl.DataFrame({"a": [1, 2]}), r"one-dimensional; got shape \(2, 1\)"),
-    "polars.LazyFrame": (pl.LazyFrame({"a": [1, 2]}), NOT_REAL + "<LazyFrame.* at index 0"),
+    "polars.LazyFrame": (pl.LazyFrame({"a": [1, 2]}), NOT_REAL + r"<LazyFrame at \w+>\.$"),
     "another device": (on_another_device([1, 2]), "must be in the memory of the processor; got an array on device 1"),
     "DLPack that says no": (that_says_no([1, 2]), "`scores` must be an array that numpy can read; not today"),
     "tensor with gradients": (tensor_with_gradients([1, 2]), r"`scores` must be .*; call detach\(\) first"),
     "bytes": (b"\x01\x02", NOT_REAL + ".*x01"),
+    "nothing": (None, NOT_REAL + r"None\.$"),
+    "a set": ({1}, NOT_REAL + r"\{1\}\.$"),
+    "a large set": (set(range(1000)), NOT_REAL + r"\{0, 1, .{73}\.\.\.\.$"),
+    "an integer of many digits": ([1, 10**5000], "must be within float64; got an integer of 16610 bits at index 1"),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+from typing import Any
 
 import pytest
 from comparing import assert_same_bits, assert_same_staircase
@@ -147,6 +148,38 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"\w"):
         sf.Staircase.load(path)
+
+
+def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
+    staircase, archive = tmp_path / "staircase.json", tmp_path / "cities.staircases"
+    sf.fit([1], [1]).save(staircase)
+    sf.fit_groups([1, 2], [1, 2], ["a", "b"]).save(archive)
+    accumulator = tmp_path / "seen.npz"
+    sf.Accumulator().save(accumulator)
+    text = tmp_path / "text"
+    text.write_bytes(b'{"a": "\xff"}')
+    cases: list[tuple[Any, pathlib.Path, str]] = [
+        (sf.Staircase, archive, "a staircase must be JSON text; this is an archive, as maps and accumulators save it."),
+        (sf.Staircase, text, "a staircase must be JSON text; got byte 0xff at 7."),
+        (sf.Online, staircase, "field `format` must be 'staircase_fast online'; got 'staircase_fast'."),
+        (sf.VennAbers, staircase, "field `format` must be 'staircase_fast venn-abers'; got 'staircase_fast'."),
+        (sf.CrossVennAbers, staircase, "field `format` must be 'staircase_fast cross venn-abers'; got"),
+        (sf.StaircaseMap, staircase, "must be a file that `save` wrote; File is not a zip file."),
+        (sf.StaircaseMap, accumulator, "field `format` must be"),
+        (sf.Accumulator, archive, "field `format` must be"),
+    ]
+    for kind, path, message in cases:
+        with pytest.raises(ValueError, match=re.escape(message)) as refused:
+            kind.load(path)
+        assert str(refused.value).startswith(f"{path}: "), kind
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_path_that_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = os.path.join("none", "model.json")
+    with pytest.raises(FileNotFoundError) as refused:
+        sf.fit([1], [1]).save(path)
+    assert refused.value.filename == path
 
 
 def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):

@@ -139,6 +139,19 @@ def test_what_is_no_loss_is_refused():
     for given_loss in (None, 3, sf.losses.Huber):
         with pytest.raises(TypeError, match=r"`loss` must be a name or a loss object; got"):
             sf.fit([1], [1], loss=given_loss)
+    with pytest.raises(TypeError, match=r"a class is called, as in Huber\(1\.5\), a function goes in Custom"):
+        sf.fit([1], [1], loss=lambda z, y: z - y)  # type: ignore[arg-type]
+
+
+def test_a_parameter_that_is_a_number_is_refused_without_an_index():
+    for made, message in (
+        (lambda: sf.losses.Huber(-1), "`delta` must be > 0; got -1.0."),
+        (lambda: sf.losses.Huber([1, -1]), "`delta` must be > 0; got -1.0 at index 1."),
+        (lambda: sf.losses.Quantile(95), "`level` must be > 0 and < 1; got 95.0."),
+        (lambda: sf.losses.Linex(0), "`shape` must not be 0; got 0.0."),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            made()
 
 
 def test_the_loss_is_the_square_error_unless_told():

@@ -89,9 +89,14 @@ def test_the_histogram_stands_below_the_curve(ax):
     assert without.get_ylim()[0] > -0.1
 
 
+def names_and_numbers(ax):
+    """Both columns of text: whichever stands at the border of the picture was drawn first."""
+    return sorted(ax.texts, key=lambda text: not text.get_text().startswith("mean "))
+
+
 def test_the_numbers_are_those_of_the_score(ax):
     known().plot(ax)
-    names, numbers = (text.get_text().split("\n") for text in ax.texts)
+    names, numbers = (text.get_text().split("\n") for text in names_and_numbers(ax))
     assert names == ["mean Brier score", "miscalibration", "discrimination", "uncertainty"]
     assert numbers == ["0.2267", "0.1017", "0.1250", "0.2500"]
     assert not known().plot(Figure().subplots(), numbers=False).texts
@@ -99,9 +104,9 @@ def test_the_numbers_are_those_of_the_score(ax):
 
 def test_numbers_that_are_small_large_or_infinite_are_short(ax):
     sf.reliability([0.0, 0.5], [1, 1], score="log").plot(ax)
-    assert ax.texts[1].get_text() == "inf\ninf\n0.0000\n0.0000"
+    assert names_and_numbers(ax)[1].get_text() == "inf\ninf\n0.0000\n0.0000"
     tiny = sf.reliability(np.array([1, 2, 3]) * 1e6, [1e6, 2e6, 3.001e6], score="squared").plot(Figure().subplots())
-    assert tiny.texts[1].get_text().split("\n")[:3] == ["3.33e+05", "3.33e+05", "6.67e+11"]
+    assert names_and_numbers(tiny)[1].get_text().split("\n")[:3] == ["3.33e+05", "3.33e+05", "6.67e+11"]
 
 
 def test_numbers_move_to_the_other_corner_if_the_curve_is_in_the_way():
@@ -112,6 +117,15 @@ def test_numbers_move_to_the_other_corner_if_the_curve_is_in_the_way():
     assert places([0.1, 0.5, 0.6, 0.9], [0, 1, 0, 1]) == {"top"}
     assert places([0.1, 0.2, 0.9], [0, 1, 1]) == {"bottom"}
     assert places([0.4] * 9, [0, 0, 0, 1, 1, 0, 1, 1, 1], bands="confidence", seed=0) == {"bottom"}
+
+
+@pytest.mark.parametrize("happened", [[0, 1, 0, 1], [1, 1, 0, 1]])  # in the upper corner, and in the lower one
+def test_numbers_stand_beside_their_names_in_axes_of_any_size(happened):
+    for width in (2, 4, 8):
+        ax = sf.reliability([0.1, 0.5, 0.6, 0.9], happened).plot(Figure((width, width)).subplots())
+        renderer = FigureCanvasAgg(ax.figure).get_renderer()
+        names, numbers = (text.get_window_extent(renderer) for text in names_and_numbers(ax))
+        assert names.x1 < numbers.x0 < names.x1 + 30
 
 
 def test_nothing_but_the_axes_is_changed(ax):
@@ -181,7 +195,7 @@ def test_other_scores_are_drawn_over_their_forecasts(ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("forecast", "recalibrated forecast")
     dots = [one for one in ax.lines if one.get_marker() == "o"]
     assert [one.get_xydata().tolist() for one in dots] == [[[1, 2], [4, 3], [9, 12]]]  # steps of one forecast
-    assert ax.texts[0].get_text().startswith("mean squared error\n")
+    assert names_and_numbers(ax)[0].get_text().startswith("mean squared error\n")
 
 
 def test_infinite_log_odds_end_at_the_border(ax):

@@ -138,6 +138,7 @@ def test_the_repr_says_what_it_is(stairs):
     assert "Staircase" in text
     assert "3" in text
     assert len(text) < 200
+    assert "; 1 row, " in repr(sf.fit([1], [1]))
     assert len(repr(sf.fit(range(10_000), range(10_000)))) < 200
 
 

@@ -111,6 +111,7 @@ def test_maps_are_equal_if_and_only_if_everything_in_them_is():
 
 
 def test_its_text_says_what_is_in_it():
+    assert repr(sf.fit_groups([1], [1], [0])) == "<StaircaseMap: 1 group, 0 to 0; 1 step, 1 row, squared_error>"
     assert repr(MAPS["one"]).startswith("<StaircaseMap: 1 group, 0 to 0; ")
     assert repr(sf.fit_groups([1, 2], [1, 1], ["a", "b"])) == (
         "<StaircaseMap: 2 groups, 'a' to 'b'; 2 steps, 2 rows, squared_error>"
