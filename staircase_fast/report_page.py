@@ -10,7 +10,9 @@ import hashlib
 import html
 import io
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from staircase_fast import _validation
 from staircase_fast.staircase_map import StaircaseMap
@@ -214,8 +216,11 @@ def _steps(model: sf.Staircase | StaircaseMap) -> str:
     n = len(model.left)
     shown = n if n <= ALL_STEPS else FIRST_STEPS
     values = model.step_values if isinstance(model, StaircaseMap) else model.values
-    columns = (model.left, model.right, values, model.weights, model.counts)
-    names = ["first score", "last score", "value", "weight", "rows"]
+    columns: list[NDArray[Any]] = [model.left, model.right, values]
+    names = ["first score", "last score", "value"]
+    if (model.weights != model.counts).any():  # else they are the rows again
+        columns, names = [*columns, model.weights], [*names, "weight"]
+    columns, names = [*columns, model.counts], [*names, "rows"]
     cells = [[_number(one) for one in column[:shown].tolist()] for column in columns]
     if isinstance(model, StaircaseMap):
         keys = itertools.islice((key for key, own in model.items() for _ in range(own.n_steps)), shown)

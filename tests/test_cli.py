@@ -671,7 +671,10 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
             assert time.monotonic() < patience
             time.sleep(0.01)
         process.send_signal(number)
-        assert process.wait(60) == cli.INTERRUPTED
+        try:
+            assert process.wait(60) == cli.INTERRUPTED
+        finally:
+            process.kill()  # else a failure would wait for ever
         assert process.stderr.read() == b"staircase-fast: interrupted\n"
         assert process.stdout.read() == b""
     assert set(os.listdir()) == before

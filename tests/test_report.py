@@ -113,6 +113,13 @@ def test_the_page_holds_the_numbers_the_steps_and_how_it_was_made(folder, tmp_pa
     assert drawn == [("svg", {"numbers": False, "dark": dark}) for dark in (False, True)]
 
 
+def test_weights_have_a_column_if_they_are_not_the_rows_again(folder, tmp_path, capsys, drawn):
+    for weights, shown in ((None, False), ([1, 1], False), ([2, 0.5], True)):
+        sf.fit([0.2, 0.7], [0, 1], sample_weight=weights).save(tmp_path / "two.json")
+        report(capsys, folder / "new.parquet", "--model", tmp_path / "two.json", "--output", tmp_path / "page.html")
+        assert ('<th scope="col">weight</th>' in (tmp_path / "page.html").read_text()) == shown
+
+
 def test_the_page_needs_nothing_but_itself(folder, tmp_path, capsys, drawn):
     path = tmp_path / "page.html"
     report(capsys, folder / "new.parquet", "--output", path)
