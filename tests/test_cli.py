@@ -23,6 +23,8 @@ from pyarrow import csv, ipc, parquet
 import staircase_fast as sf
 from staircase_fast import _validation_tables, cli, commands, report_page, tables
 
+pytestmark = pytest.mark.long
+
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "staircase_fast"]
 HERE = os.environ | {"PYTHONPATH": str(Path(sf.__file__).parents[1])}  # the package under test, in any folder
@@ -580,7 +582,6 @@ def test_it_is_a_program(folder):
 
 
 @POSIX
-@pytest.mark.long
 def test_a_full_disk_leaves_no_partial_output(folder):
     import resource
 
@@ -619,7 +620,6 @@ def without_privileges():
 
 
 @POSIX
-@pytest.mark.long
 def test_a_read_only_folder_is_told(folder):
     def run_there(words):
         return subprocess.run(
@@ -642,7 +642,6 @@ def test_a_read_only_folder_is_told(folder):
 
 
 @POSIX
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "form", "number"),
     [
@@ -681,7 +680,6 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
 
 
 @POSIX
-@pytest.mark.long
 def test_output_that_nobody_reads_is_no_error(folder):
     parquet.write_table(problem(50_000), "big.parquet")
     sf.fit([0], [0]).save("m.json")
@@ -693,7 +691,6 @@ def test_output_that_nobody_reads_is_no_error(folder):
         assert process.stderr.read() == b""
 
 
-@pytest.mark.long
 def test_apply_takes_memory_for_some_row_groups_only(folder):
     n = 1_000_000
     given = pa.table({"score": np.random.default_rng(0).random(n), "a": np.arange(n), "b": np.arange(n) / 7})

@@ -8,6 +8,8 @@ from strategies import Rows
 
 import staircase_fast as sf
 
+pytestmark = pytest.mark.long
+
 CASES = 1_000
 
 

@@ -12,6 +12,8 @@ from exported import STAIRCASES, STEPS_ONLY, STEPS_ONLY_SLOPES, many, queries
 
 import staircase_fast as sf
 
+pytestmark = pytest.mark.long
+
 EVERY = {**STAIRCASES, **STEPS_ONLY}
 
 
@@ -44,7 +46,6 @@ def test_lines_are_those_of_predict_bit_for_bit(path, name, interpolation, out_o
     assert_same_bits(evaluated(path, scores), stairs.predict(scores, **options))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("interpolation", ["step", "linear"])
 def test_a_hundred_thousand_steps_are_searched_by_halving(path, interpolation):
     stairs = many(100_000, 5)

@@ -17,6 +17,8 @@ from pyarrow import parquet
 import staircase_fast as sf
 from staircase_fast import cli, demo, report_page
 
+pytestmark = pytest.mark.long
+
 HOSTILE = "<script>alert('1')</script>&\""
 NUMBERS = ("mean_score", "miscalibration", "discrimination", "uncertainty", "calibration_error")
 
@@ -217,7 +219,6 @@ def test_what_is_refused_leaves_neither_page_nor_picture(folder, tmp_path, capsy
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-@pytest.mark.long
 def test_pictures_are_drawn_in_every_format_and_are_the_same_each_time(folder, tmp_path, capsys):
     for form, start in {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}.items():
         found = report(capsys, folder / "new.parquet", "--plot", tmp_path / f"a.{form}")
@@ -231,7 +232,6 @@ def test_pictures_are_drawn_in_every_format_and_are_the_same_each_time(folder, t
     assert again.read_bytes() == (tmp_path / "a.svg").read_bytes()
 
 
-@pytest.mark.long
 def test_the_page_has_pictures_for_light_and_for_dark(folder, tmp_path, capsys):
     path = Path(tmp_path / "page.html")
     parquet.write_table(parquet.read_table(folder / "new.parquet")[:200], tmp_path / "few.parquet")

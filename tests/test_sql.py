@@ -13,6 +13,8 @@ from exported import STAIRCASES, STEPS_ONLY, STEPS_ONLY_SLOPES, many, of_ends, q
 
 import staircase_fast as sf
 
+pytestmark = pytest.mark.long
+
 SERVER = os.environ.get("STAIRCASE_FAST_POSTGRES")
 
 
@@ -85,7 +87,6 @@ def test_lines_are_those_of_predict_bit_for_bit(engine, name, interpolation, out
     assert_same_bits(evaluated(engine, stairs, scores, **options), stairs.predict(scores, **options))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("interpolation", ["step", "linear"])
 def test_a_hundred_thousand_steps_are_looked_up_in_a_table(engine, interpolation):
     stairs = many(100_000, 5)

@@ -13,6 +13,8 @@ from pyarrow import ipc, parquet
 from staircase_fast import _validation_tables, files, tables
 from staircase_fast.tables import place_of
 
+pytestmark = pytest.mark.long
+
 
 def rows(path, columns=None, text_columns=None):
     with tables.reading(place_of(str(path)), text_columns) as source:
