@@ -384,3 +384,9 @@ def test_a_staircase_is_checked_when_it_is_made_by_hand():
                 sf.Staircase(**(steps | {"counts": [1, 2]} | {name: value}))
     with pytest.raises(ValueError, match="`increasing`"):
         sf.Staircase(**steps, counts=[1, 2], increasing="auto")
+
+
+@pytest.mark.parametrize("kind", ["U1", "complex128", "M8[s]"])
+def test_columns_without_rows_are_told_by_their_kind(kind):
+    with pytest.raises(TypeError, match=r"`scores` must be real numbers; got dtype "):
+        sf.fit(np.empty(0, dtype=kind), [])
