@@ -5,14 +5,13 @@ Kernels here assume clean input: n >= 1, contiguous columns, no NaN.
 
 from libc.stdint cimport uint8_t
 
-from staircase_fast cimport _scatter
 from staircase_fast._cells cimport floating
-from staircase_fast._scatter cimport bits
+from staircase_fast._scatter cimport bits, sort_columns as sort, work_bytes
 
 
 def work_size(Py_ssize_t n):
     """Bytes that `sort_columns` wants for its work."""
-    return _scatter.work_bytes(n)
+    return work_bytes(n)
 
 
 def sort_columns(
@@ -28,6 +27,6 @@ def sort_columns(
     cdef Py_ssize_t n = scores.shape[0]
     with nogil:
         if weights.shape[0]:
-            _scatter.sort_columns(&scores[0], &targets[0], &weights[0], n, &x[0], &y[0], &w[0], &work[0])
+            sort(&scores[0], &targets[0], &weights[0], n, &x[0], &y[0], &w[0], &work[0])
         else:
-            _scatter.sort_columns(&scores[0], &targets[0], NULL, n, &x[0], &y[0], NULL, &work[0])
+            sort(&scores[0], &targets[0], NULL, n, &x[0], &y[0], NULL, &work[0])
