@@ -23,6 +23,7 @@ from staircase_fast import __version__, _validation, _validation_tables
 from staircase_fast.losses import BY_NAME
 
 DONE, REFUSED, USAGE, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
+# what files, numbers and missing extras can lead to; pyarrow refuses some kinds of columns by NotImplementedError
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
 
 _FILES = """\
