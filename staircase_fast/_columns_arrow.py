@@ -50,6 +50,11 @@ def read(name: str, given: Any) -> Column:
     return side_by_side(name, columns, sum(part.n for part in rows))
 
 
+def flags(given: Any) -> NDArray[np.bool_]:
+    """An array of truth values, as pyarrow answers questions: its own way to numpy would import pandas for it."""
+    return read("flags", given).view(np.bool_)
+
+
 def _exported(name: str, given: Any) -> tuple[_arrow.Kind, list[_arrow.Chunk]]:
     try:
         if hasattr(type(given), "__arrow_c_array__"):

@@ -220,8 +220,10 @@ def _polars_groups(given: Any) -> GroupColumn:
 
 
 def _arrow_groups(given: Any) -> GroupColumn:
+    from staircase_fast import _columns_arrow
+
     if given.null_count:
-        _missing_group(np.asarray(given.is_null()))
+        _missing_group(_columns_arrow.flags(given.is_null()))
     kind = str(given.type)
     if not kind.startswith("dictionary") and "string" in kind:
         given = given.dictionary_encode()
@@ -229,8 +231,8 @@ def _arrow_groups(given: Any) -> GroupColumn:
     if kind.startswith("dictionary"):
         if hasattr(given, "chunks"):
             given = given.unify_dictionaries().combine_chunks()
-        return _coded_groups(given.indices.to_numpy(zero_copy_only=False), given.dictionary.to_pylist())
-    return _plain_groups(np.asarray(given))
+        return _coded_groups(_columns_arrow.read("groups", given.indices), given.dictionary.to_pylist())
+    return _plain_groups(_columns_arrow.read("groups", given) if "int" in kind else np.asarray(given))
 
 
 def _by_pyarrow(given: Any) -> Any:

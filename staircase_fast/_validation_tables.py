@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast import _columns_arrow
 from staircase_fast._columns import Column, missing
 from staircase_fast._validation import unknown_loss
 from staircase_fast.files import TEMPORARY
@@ -210,7 +211,7 @@ def numbers(given: Any, column: str, offset: int = 0) -> Column:
         given = given.dictionary_decode()
         kind = given.type
     if given.null_count:
-        row = int(np.argmax(np.asarray(given.is_null())))
+        row = int(np.argmax(_columns_arrow.flags(given.is_null())))
         raise ValueError(f"column {column!r} must not have missing entries; got None at index {row + offset}.")
     if "string" in str(kind):
         given = _read_as_numbers(given, column, offset)
@@ -219,8 +220,7 @@ def numbers(given: Any, column: str, offset: int = 0) -> Column:
     elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         got = f"{kind}, {given[0]} at index {offset}" if len(given) else kind
         raise TypeError(f"column {column!r} must hold numbers; got {got}.")
-    found: Column = given.to_numpy(zero_copy_only=False)
-    return found
+    return _columns_arrow.read(column, given)
 
 
 def present(given: Any) -> NDArray[np.bool_]:
@@ -230,13 +230,11 @@ def present(given: Any) -> NDArray[np.bool_]:
 
     if pa.types.is_dictionary(given.type):
         given = given.dictionary_decode()
-    found: NDArray[np.bool_] = np.asarray(given.is_valid())
+    absent = compute.is_null(given, nan_is_null=True)
     if "string" in str(given.type):
         text = compute.utf8_lower(compute.utf8_trim_whitespace(given))
-        found &= ~np.asarray(compute.is_in(text, value_set=pa.array(["", "nan"], text.type)))
-    elif pa.types.is_floating(given.type):
-        found &= ~np.asarray(compute.is_nan(given).fill_null(True))
-    return found
+        absent = compute.or_kleene(absent, compute.match_substring_regex(text, "^(nan)?$"))
+    return ~_columns_arrow.flags(absent)
 
 
 def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
@@ -276,7 +274,7 @@ def group_keys(given: Any, kind: type) -> Any:
     import pyarrow as pa
 
     if given.null_count:
-        missing("groups", "None", int(np.argmax(np.asarray(given.is_null()))))
+        missing("groups", "None", int(np.argmax(_columns_arrow.flags(given.is_null()))))
     own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
     is_text = "string" in str(own)
     if is_text == (kind is str):

@@ -26,6 +26,9 @@ DONE, REFUSED, USAGE, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
 # what files, numbers and missing extras can lead to; pyarrow refuses some kinds of columns by NotImplementedError
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
 
+_CAN_REMIND = hasattr(signal, "setitimer")  # Windows cannot
+_REMINDER = 0.1  # seconds after an interrupt that was not heard
+
 _FILES = """\
 DATA is a CSV, TSV, Parquet or Arrow stream file, told by its extension (.csv .tsv .csv.gz .parquet .pq .arrows), or -
 for standard input, which is CSV unless --format says otherwise. Rows are counted from 0 in messages."""
@@ -160,26 +163,45 @@ def _one_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does; from then on neither disturbs the tidying up."""
+    """SIGTERM ends the work as Ctrl-C does; neither disturbs the tidying up that this leads to.
+
+    What is raised may get lost, in an import or in a library that is not written in Python: so it is raised again and
+    again until somebody tidies up.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread has handlers
         return
 
-    def interrupt(*_: object) -> NoReturn:
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)
+    def interrupt(*_: object) -> None:
+        handled = sys.exc_info()[1]
+        while handled is not None:
+            if isinstance(handled, KeyboardInterrupt):
+                return
+            handled = handled.__context__
+        if _CAN_REMIND:
+            signal.setitimer(signal.ITIMER_REAL, _REMINDER)
         raise KeyboardInterrupt
+
+    def tell_unless_interrupted(lost: Any) -> None:
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            told(lost)
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     # what a shell says is to be ignored, as for programs in the background, stays so
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    if _CAN_REMIND:
+        before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)
+    told, sys.unraisablehook = sys.unraisablehook, tell_unless_interrupted
     try:
         for number in before:
             signal.signal(number, interrupt)
         yield
     finally:
+        if _CAN_REMIND:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = told
 
 
 def _judged(judge: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast import _validation, _validation_groups, _validation_tables, files, tables
+from staircase_fast import _columns_arrow, _validation, _validation_groups, _validation_tables, files, tables
 from staircase_fast.tables import Source
 
 Model = sf.Staircase | sf.StaircaseMap
@@ -199,15 +199,14 @@ def _with_column(schema: Any, at: int, name: str) -> Any:
 
 def _calibrated(options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], before: int) -> Any:
     """The new column; where a score is missing, it is missing too, if it may be."""
-    import pyarrow as pa
-
     if options.missing == "raise":
-        return pa.array(_predicted(options, model, default, columns, (before, None)))
+        return tables.column_of(_predicted(options, model, default, columns, (before, None)))
     present = _validation_tables.present(columns["scores"])
-    columns = {argument: column.filter(pa.array(present)) for argument, column in columns.items()}
+    kept = tables.column_of(present)
+    columns = {argument: column.filter(kept) for argument, column in columns.items()}
     rows, made = np.flatnonzero(present), np.zeros(len(present))
     made[rows] = _predicted(options, model, default, columns, (before, rows))
-    return pa.array(made, mask=~present)
+    return tables.column_of(made, present)
 
 
 def _predicted(
@@ -249,7 +248,7 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     _validation_groups.rows_of_groups(*given, settings["loss"] or model.loss, 1)
     keys = columns.pop("groups")
     encoded = keys.dictionary_encode().unify_dictionaries().combine_chunks()
-    numbers, found = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    numbers, found = _columns_arrow.read("groups", encoded.indices), encoded.dictionary.to_pylist()
     order = np.argsort(numbers, kind="stable")
     borders = np.searchsorted(numbers[order], np.arange(len(found) + 1))
     gap, worst, failed = 0.0, (-1.0, -1), []

@@ -14,6 +14,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from staircase_fast import _validation_tables, files
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
@@ -73,6 +76,21 @@ def place_of(path: str, form: str | None = None, delimiter: str | None = None) -
     if found is None:
         _validation_tables.no_format(path, FORMATS)
     return Place(path, found, delimiter or _DELIMITERS.get(found, ","), compression)
+
+
+def column_of(values: NDArray[Any], present: NDArray[np.bool_] | None = None) -> Any:
+    """Numbers or truth values as Arrow has them; what is not present is null.
+
+    `pa.array` would import pandas for it.
+    """
+    import pyarrow as pa
+
+    def packed(flags: NDArray[np.bool_]) -> Any:
+        return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+    content = packed(values) if values.dtype == np.bool_ else pa.py_buffer(values)
+    validity = None if present is None else packed(present)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, content])
 
 
 def ahead(items: Iterable[T]) -> Iterator[T]:
@@ -256,8 +274,9 @@ def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[A
             content = written(batch, "needed")
         sink.write(content)
 
-    header = [pa.array([name]) for name in schema.names]
-    write(pa.RecordBatch.from_arrays(header, names=schema.names))
+    header = io.StringIO()
+    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
+    sink.write(header.getvalue().encode())
     yield write
 
 

@@ -528,6 +528,62 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
 
 
 @POSIX
+def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
+    class Deaf:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)  # Python drops what is raised here
+
+    def fit(options):
+        Deaf()
+        time.sleep(60)
+
+    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
+    monkeypatch.setattr(commands, "fit", fit)
+    start = time.monotonic()
+    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert time.monotonic() - start < 30
+    assert capsys.readouterr().err == "staircase-fast: interrupted\n"
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert (sys.unraisablehook, signal.getsignal(signal.SIGALRM)) == (hook, handler)
+
+
+def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
+    told = []
+
+    class Broken:
+        def __del__(self):
+            raise RuntimeError
+
+    def fit(options):
+        Broken()
+        raise ValueError("no")
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(type(lost.exc_value)))
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == cli.REFUSED
+    assert told == [RuntimeError]
+
+
+def test_no_command_loads_pandas(folder):
+    """It takes longer than all else, and pyarrow, which does so on the least occasion, loses interrupts meanwhile."""
+    program = "import sys; from staircase_fast import cli; code = cli.main(); sys.exit(code or 'pandas' in sys.modules)"
+    for words in (
+        ["fit", "data.csv", "--model", "m.json"],
+        ["fit", "data.parquet", "--model", "m.json"],
+        ["apply", "data.parquet", "--model", "m.json", "--output", "o.csv"],
+        ["apply", "data.csv", "--model", "m.json", "--output", "o.parquet", "--missing", "null"],
+        ["certify", "data.parquet", "--model", "m.json"],
+        ["fit", "data.parquet", "--group", "id", "--model", "m.npz"],
+        ["apply", "data.parquet", "--group", "id", "--model", "m.npz", "--output", "o.parquet"],
+        ["certify", "data.csv", "--group", "id", "--model", "m.npz"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, env=HERE
+        )
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+@POSIX
 def test_signals_that_are_to_be_ignored_stay_so(folder, capsys, monkeypatch):
     def fit(options):
         signal.raise_signal(signal.SIGINT)
