@@ -27,7 +27,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel test-browser bench asv fuzz lint docs coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser bench asv fuzz lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -50,14 +50,18 @@ test-checked: build/checked.stamp  ## tests on the checked build (bounds, overfl
 
 # Beside numpy alone it must fit; all else that tests need is in .venv.
 test-wheel: build/wheel.stamp build/sdist.stamp  ## the same with the sdist's tests on the wheel, out of the tree
-	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
-	&& tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work" \
+	$(IN_SDIST_TESTS) \
 	&& "$(ROOT)/build/wheel-venv/bin/python" -c "import staircase_fast as sf; print(sf.fit([1, 2, 3], [1, 3, 2]))" \
 	&& export PYTHONPATH="$(ROOT)/build/wheel-install" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PYTHONPATH" \
 	&& $(ROOT_VENV) -m pytest -n auto tests \
 	&& $(ROOT_VENV) -m pytest --doctest-modules --pyargs staircase_fast \
 	&& $(ROOT_VENV) $(STUBTEST)
+
+# Each requirement that has a least release, in that release.
+test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel beside the oldest releases of what it requires
+	$(IN_SDIST_TESTS) \
+	&& "$(ROOT)/build/oldest-venv/bin/python" -m pytest -n auto -W ignore::DeprecationWarning tests
 
 test-browser: build/wheel.stamp  ## a report of the wheel's in a real browser; installs Chromium where it may
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/browser_report.py
@@ -144,9 +148,18 @@ build/wheel.stamp: $(PACKAGE) | build/sdist.stamp
 	build/wheel-venv/bin/python $(PIP_INSTALL) build/wheel/*.whl
 	@touch $@
 
+build/oldest.stamp: build/wheel.stamp
+	rm -rf build/oldest-venv
+	$(PYTHON) -m venv build/oldest-venv
+	$(VENV) -c "$$REQUIREMENTS" test | sed -E 's/>=([0-9.]+).*/==\1.*/' > build/oldest-venv/oldest.txt
+	build/oldest-venv/bin/python $(PIP_INSTALL) -r build/oldest-venv/oldest.txt build/wheel/*.whl
+	@touch $@
+
 # The target is named after the variant: build/checked.stamp fills build/checked-install.
 INSTALL_VARIANT = $(VENV) $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade \
     --target build/$(@F:.stamp=-install) .
+IN_SDIST_TESTS = work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
+    && tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work"
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
     --allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist $(MODULES)
 

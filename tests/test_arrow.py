@@ -43,7 +43,9 @@ class Array(Stream):
 
 entries = st.none() | st.integers(0, 99)
 KINDS = [pa.int8(), pa.uint64(), pa.float32(), pa.bool_(), pa.decimal128(9, 3), pa.decimal256(60, 0)]
-ONLY_PLAIN = [pa.float16(), pa.decimal64(9, 1), pa.decimal32(5, 2)]  # Arrow encodes none of these
+ONLY_PLAIN = [pa.float16()]  # Arrow encodes none of these
+if hasattr(pa, "decimal64"):  # since pyarrow 19
+    ONLY_PLAIN += [pa.decimal64(9, 1), pa.decimal32(5, 2)]
 
 
 def made(chunk, kind, encoding):
@@ -52,7 +54,8 @@ def made(chunk, kind, encoding):
     elif pa.types.is_decimal(kind):
         chunk = [None if x is None else decimal.Decimal(x) for x in chunk]
     elif pa.types.is_floating(kind):
-        chunk = [None if x is None else float(x) for x in chunk]
+        number = np.float16 if kind == pa.float16() else float  # before pyarrow 21
+        chunk = [None if x is None else number(x) for x in chunk]
     array = pa.array(chunk, type=kind)
     return {"plain": pa.array, "dictionary": pc.dictionary_encode, "runs": pc.run_end_encode}[encoding](array)
 

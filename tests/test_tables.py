@@ -111,7 +111,7 @@ def test_parquet_keeps_types_metadata_row_groups_and_compression(tmp_path):
     parquet.write_table(given, tmp_path / "a.parquet", row_group_size=2, compression={"id": "zstd", "word": "none"})
     copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
     one, other = (parquet.ParquetFile(tmp_path / name) for name in ("a.parquet", "b.parquet"))
-    assert other.read().equals(given)
+    assert other.read().equals(one.read())  # old releases of pyarrow widen the codes of dictionaries
     assert other.schema_arrow.equals(one.schema_arrow, check_metadata=True)
     assert other.schema_arrow.metadata[b"made by"] == b"hand"
     assert [other.metadata.row_group(group).num_rows for group in range(2)] == [2, 1]
@@ -194,11 +194,11 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
     [
         (pa.array([1.5, 2.5], pa.float32()), np.array([1.5, 2.5], dtype=np.float32)),
         (pa.array([1, 0], pa.int8()), np.array([1, 0], dtype=np.int8)),
-        (pa.array([True, False]), np.array([True, False])),
+        (pa.array([True, False]), np.array([1, 0], dtype=np.uint8)),
         (pa.array([decimal.Decimal("1.5")]), np.array([1.5])),
         (pa.array(["1.5", " 2 ", "-inf"]), np.array([1.5, 2.0, -np.inf])),
         (pa.array(["1.5", " 2 "], pa.string_view()), np.array([1.5, 2.0])),
-        (pa.array(["True", "false"]), np.array([True, False])),
+        (pa.array(["True", "false"]), np.array([1, 0], dtype=np.uint8)),
         (pa.array(["1", "2", "1"]).dictionary_encode(), np.array([1.0, 2.0, 1.0])),
         (pa.array([], pa.null()), np.array([])),
         (pa.array([], pa.string()), np.array([])),

@@ -6,6 +6,7 @@ import sys
 import typing
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import typing_user
@@ -20,6 +21,8 @@ SCRIPT = Path(typing_user.__file__)
 @pytest.mark.long
 def test_a_script_of_a_user_is_clean_in_the_strict_mode_of_mypy():
     pytest.importorskip("mypy")
+    if np.__version__.startswith("1."):
+        pytest.skip("the types of numpy 1 know neither buffers nor streams of DLPack")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", str(SCRIPT)],
         cwd=SCRIPT.parent.parent,  # settings as in `make lint`, strict: what that has read is not read again
