@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -225,14 +226,14 @@ def _arrow_groups(given: Any) -> GroupColumn:
     if given.null_count:
         _missing_group(_columns_arrow.flags(given.is_null()))
     kind = str(given.type)
-    if not kind.startswith("dictionary") and "string" in kind:
+    if kind in ("string", "large_string", "string_view"):
         given = given.dictionary_encode()
         kind = str(given.type)
     if kind.startswith("dictionary"):
         if hasattr(given, "chunks"):
             given = given.unify_dictionaries().combine_chunks()
         return _coded_groups(_columns_arrow.read("groups", given.indices), given.dictionary.to_pylist())
-    return _plain_groups(_columns_arrow.read("groups", given) if "int" in kind else np.asarray(given))
+    return _plain_groups(_columns_arrow.read("groups", given) if re.fullmatch(r"u?int\d+", kind) else np.asarray(given))
 
 
 def _by_pyarrow(given: Any) -> Any:

@@ -205,35 +205,43 @@ def told_by_arrow(file: str, names: list[str]) -> Iterator[None]:
 def numbers(given: Any, column: str, offset: int = 0) -> Column:
     """The numbers of an Arrow column; text is read as numbers.  The first row is number `offset` of the file."""
     import pyarrow as pa
+    from pyarrow import types
 
+    given = _decoded(given)
     kind = given.type
-    if pa.types.is_dictionary(kind):
-        given = given.dictionary_decode()
-        kind = given.type
     if given.null_count:
         row = int(np.argmax(_columns_arrow.flags(given.is_null())))
         raise ValueError(f"column {column!r} must not have missing entries; got None at index {row + offset}.")
     if "string" in str(kind):
         given = _read_as_numbers(given, column, offset)
-    elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
+    elif types.is_null(kind):
         given = given.cast(pa.float64())
-    elif not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    elif not any(is_one(kind) for is_one in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)):
         got = f"{kind}, {given[0]} at index {offset}" if len(given) else kind
         raise TypeError(f"column {column!r} must hold numbers; got {got}.")
     return _columns_arrow.read(column, given)
 
 
-def present(given: Any) -> NDArray[np.bool_]:
-    """Which rows of an Arrow column have an entry: neither null nor NaN, nor text that says as much."""
+def _decoded(given: Any) -> Any:
+    """Entries, not their places in a dictionary; and text that Arrow can trim, which views are not."""
     import pyarrow as pa
-    from pyarrow import compute
 
     if pa.types.is_dictionary(given.type):
-        given = given.dictionary_decode()
+        entries = given.dictionary
+        given = pa.DictionaryArray.from_arrays(given.indices, _decoded(entries)).dictionary_decode()
+    return given.cast(pa.large_string()) if str(given.type) == "string_view" else given
+
+
+def present(given: Any) -> NDArray[np.bool_]:
+    """Which rows of an Arrow column have an entry: neither null nor NaN, nor text that says as much."""
+    from pyarrow import compute, csv
+
+    given = _decoded(given)
     absent = compute.is_null(given, nan_is_null=True)
     if "string" in str(given.type):
-        text = compute.utf8_lower(compute.utf8_trim_whitespace(given))
-        absent = compute.or_kleene(absent, compute.match_substring_regex(text, "^(nan)?$"))
+        words = "|".join(map(re.escape, csv.ConvertOptions().null_values))  # what Arrow takes for it in text
+        text = compute.utf8_trim_whitespace(given)
+        absent = compute.or_kleene(absent, compute.match_substring_regex(text, f"^({words}|(?i:nan))?$"))
     return ~_columns_arrow.flags(absent)
 
 
@@ -241,8 +249,6 @@ def _read_as_numbers(given: Any, column: str, offset: int) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    if str(given.type) == "string_view":  # which Arrow does not trim
-        given = given.cast(pa.large_string())
     for kind in (pa.float64(), pa.bool_()):
         for text in (given, compute.utf8_trim_whitespace(given)):
             with contextlib.suppress(pa.ArrowInvalid):

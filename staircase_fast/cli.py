@@ -10,24 +10,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import io
 import json
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from staircase_fast import __version__, _validation, _validation_tables
+from staircase_fast import __version__, _validation, _validation_tables, interrupts
 from staircase_fast.losses import BY_NAME
 
 DONE, REFUSED, USAGE, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
 # what files, numbers and missing extras can lead to; pyarrow refuses some kinds of columns by NotImplementedError
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
-
-_CAN_REMIND = hasattr(signal, "setitimer")  # Windows cannot
-_REMINDER = 0.1  # seconds after an interrupt that was not heard
 
 _FILES = """\
 DATA is a CSV, TSV, Parquet or Arrow stream file, told by its extension (.csv .tsv .csv.gz .parquet .pq .arrows), or -
@@ -44,21 +40,25 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     options = options_of(sys.argv[1:] if arguments is None else arguments)
+    outer = sys.exc_info()[1]
     try:
-        with _interruptible():
+        with interrupts.interruptible():
             code = _run(options)
-            sys.stdout.flush()
+            print(end="", flush=True)
         return code
-    except KeyboardInterrupt:
-        return _ended("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        return NOT_READ
-    except _ERRORS as error:
-        return _ended(_one_line(error), REFUSED)
+    except (KeyboardInterrupt, *_ERRORS) as error:
+        if interrupts.leads_to(error, outer):
+            return _ended("interrupted", INTERRUPTED)
+        return NOT_READ if isinstance(error, BrokenPipeError) else _ended(_one_line(error), REFUSED)
 
 
 def run() -> int:
     """The same as a program."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started it, as daemons are
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
     code = main()
     if code:
         # a thread may wait for input for ever, and output that failed once would be tried again
@@ -159,49 +159,6 @@ def _one_line(error: BaseException) -> str:
         what = os.strerror(error.errno)
         return f"{error.filename}: {what}" if error.filename else what
     return " ".join(str(error).split()) or type(error).__name__
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does; neither disturbs the tidying up that this leads to.
-
-    What is raised may get lost, in an import or in a library that is not written in Python: so it is raised again and
-    again until somebody tidies up.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread has handlers
-        return
-
-    def interrupt(*_: object) -> None:
-        handled = sys.exc_info()[1]
-        while handled is not None:
-            if isinstance(handled, KeyboardInterrupt):
-                return
-            handled = handled.__context__
-        if _CAN_REMIND:
-            signal.setitimer(signal.ITIMER_REAL, _REMINDER)
-        raise KeyboardInterrupt
-
-    def tell_unless_interrupted(lost: Any) -> None:
-        if not isinstance(lost.exc_value, KeyboardInterrupt):
-            told(lost)
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # what a shell says is to be ignored, as for programs in the background, stays so
-    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
-    if _CAN_REMIND:
-        before[signal.SIGALRM] = signal.getsignal(signal.SIGALRM)
-    told, sys.unraisablehook = sys.unraisablehook, tell_unless_interrupted
-    try:
-        for number in before:
-            signal.signal(number, interrupt)
-        yield
-    finally:
-        if _CAN_REMIND:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        sys.unraisablehook = told
 
 
 def _judged(judge: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -147,6 +147,8 @@ def load(path: str) -> Model:
     if path == "-":
         with files.named("standard input"):
             return sf.Staircase.from_json(sys.stdin.read())
+    if files.is_special(path):
+        return sf.Staircase.load(path)  # a pipe is read once
     with open(path, "rb") as file:
         is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
     return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)

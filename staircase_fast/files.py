@@ -31,10 +31,10 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
 
     What is no plain file (a device, a pipe) must not be replaced: it is written to as it is.
     """
-    target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        yield target
+    if is_special(path):
+        yield os.fspath(path)
         return
+    target = os.path.realpath(path)
     # the name is chosen here, and no other file has it: an interrupt may come as soon as there is such a file
     name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
     temporary = os.path.join(os.path.dirname(target), name)
@@ -50,6 +50,11 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether this is no plain file, nor may become one: a device, a pipe, a folder."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:

@@ -116,14 +116,19 @@ def reading(place: Place, text_columns: Iterable[str] | None = None) -> Iterator
     import pyarrow as pa
 
     with _validation_tables.told_of_file(place.name), contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if place.path == "-" else stack.enter_context(pa.OSFile(place.path))
+        if place.path == "-":
+            file: Any = sys.stdin.buffer
+        elif files.is_special(place.path):  # Python can be interrupted while it waits for a pipe
+            file = stack.enter_context(open(place.path, "rb"))
+        else:
+            file = stack.enter_context(pa.OSFile(place.path))
         if place.is_text:
             if place.compression:
                 file = pa.CompressedInputStream(file, place.compression)
             yield _text(place, file if hasattr(file, "peek") else io.BufferedReader(file), text_columns)
         elif place.format == "parquet":
             # its end must be read first: what comes from a pipe is held in memory
-            yield _parquet(place, pa.BufferReader(file.read()) if place.path == "-" else file)
+            yield _parquet(place, file if isinstance(file, pa.NativeFile) else pa.BufferReader(file.read()))
         else:
             yield _stream(place, file)
 
@@ -214,16 +219,47 @@ def writing(place: Place, schema: Any, source: Source) -> Iterator[Callable[[Any
 def _sink(place: Place) -> Iterator[Any]:
     import pyarrow as pa
 
-    if place.path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with files.replacing_path(place.path) as path, pa.OSFile(path, "wb") as sink:
-        if place.compression is None:
-            yield sink
+    valve = None
+    with contextlib.ExitStack() as stack:
+        if place.path == "-":
+            sink = valve = _Valve(sys.stdout.buffer)
+        elif files.is_special(place.path):
+            sink = valve = _Valve(stack.enter_context(open(place.path, "wb", buffering=0)))
         else:
-            with pa.CompressedOutputStream(sink, place.compression) as compressed:
-                yield compressed
+            path = stack.enter_context(files.replacing_path(place.path))
+            sink = stack.enter_context(pa.OSFile(path, "wb"))
+        if place.compression is not None:
+            sink = stack.enter_context(pa.CompressedOutputStream(sink, place.compression))
+        try:
+            yield sink
+        except BaseException:
+            if valve is not None:
+                valve.shut = True
+            raise
+    if place.path == "-":
+        sys.stdout.buffer.flush()
+
+
+class _Valve(io.RawIOBase):
+    """Where bytes go on to a pipe, until it is shut.
+
+    Arrow writes the end of a table even after an error, and would wait for ever for somebody to read it.
+    """
+
+    shut = False
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe = pipe
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        left = memoryview(content).cast("B")
+        size = len(left)
+        while len(left) and not self.shut:
+            left = left[self._pipe.write(left) :]
+        return size
 
 
 @contextlib.contextmanager
@@ -233,7 +269,11 @@ def _parquet_writer(sink: Any, schema: Any, source: Source) -> Iterator[Callable
 
     least = 1 if source.place.format == "parquet" else ROWS
     waiting: list[Any] = []
-    writer = parquet.ParquetWriter(sink, schema, compression=source.compression)
+    compression = source.compression
+    if isinstance(compression, dict):
+        new = set(schema.names) - set(source.schema.names)
+        compression |= dict.fromkeys(new, next(iter(compression.values()), "snappy"))
+    writer = parquet.ParquetWriter(sink, schema, compression=compression)
 
     def flush() -> None:
         table = pa.Table.from_batches(waiting, schema)
@@ -293,5 +333,6 @@ def _without_views(batch: Any) -> Any:
 def _stream_writer(sink: Any, schema: Any) -> Iterator[Callable[[Any], None]]:
     from pyarrow import ipc
 
-    with ipc.new_stream(sink, schema) as writer:
-        yield writer.write_batch
+    writer = ipc.new_stream(sink, schema)
+    yield writer.write_batch
+    writer.close()
