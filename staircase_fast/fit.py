@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -141,30 +142,42 @@ def of_columns(
     n_threads: int | None,
 ) -> Staircase:
     """The staircase of columns of one length, whose entries are still to be judged."""
-    limits = _validation.bounds(bounds)
     if not loss.is_mean:
         return _by_loss(columns, loss, rising, bounds, patience)
-    limits = max(limits[0], loss.value_range[0]), min(limits[1], loss.value_range[1])
+    limits = limits_of(loss, bounds)
     workers = settings.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= ordered.FEW_ROWS:
         table = ordered.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
         if table is not None:
             return Staircase._of_table(table, loss, rising)
-    signs = (rising,) if rising is not None else (True, False)
+    # which direction is better can be told of the means of steps, but not of what bounds have left of them
+    signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), (-math.inf, math.inf))
     rows = _validation.labels_at_a_glance(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
-    found = _stairs(rows, loss, signs, limits, workers) if rows is not None else []
+    found = _stairs(rows, loss, signs, first_limits, workers) if rows is not None else []
     if rows is None or not found:
         rows = _validation.rows(*columns, loss, workers)
-        found = _stairs(rows, loss, signs, limits, workers)
+        found = _stairs(rows, loss, signs, first_limits, workers)
     if len(found) == 1:
         return found[0]
-    size = max(abs(rows.targets_extent.lowest), abs(rows.targets_extent.highest))
-    return found[0] if saves_as_much(loss, found[0], found[1], size) else found[1]
+    best = found[0] if saves_as_much(loss, *found, limits) else found[1]
+    within = np.array_equal(best.values.clip(*limits), best.values)
+    return best if within else _stairs(rows, loss, (best.increasing,), limits, workers)[0]
 
 
-def saves_as_much(loss: Loss, one: Staircase, other: Staircase, size: float) -> bool:
-    """Whether one staircase saves as much loss as the other, but for rounding; targets reach `size`."""
-    up, down = (loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), size) for stairs in (one, other))
+def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
+    """What values a fit may have: those of the loss, within the bounds that are asked for."""
+    low, high = _validation.bounds(bounds)
+    return max(low, loss.value_range[0]), min(high, loss.value_range[1])
+
+
+def saves_as_much(loss: Loss, one: Staircase, other: Staircase, limits: tuple[float, float]) -> bool:
+    """Whether one staircase of means, held within limits, saves as much loss as the other, but for rounding."""
+    sizes = [np.abs(values).max() for stairs in (one, other) for values in (stairs.values, stairs.values.clip(*limits))]
+    with np.errstate(over="ignore"):
+        up, down = (
+            loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), max(sizes), limits)
+            for stairs in (one, other)
+        )
     return up >= down - 1e-12 * abs(down)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,8 +14,8 @@ from staircase_fast import _validation, _validation_groups, grouped, settings, s
 from staircase_fast._validation import Columns, Steps
 from staircase_fast._validation_groups import GroupColumn
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, scale_of
-from staircase_fast.fit import of_columns, saves_as_much
-from staircase_fast.losses import Loss, UpdateRule, loss_of
+from staircase_fast.fit import limits_of, of_columns, saves_as_much
+from staircase_fast.losses import Loss, SquaredError, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
 from staircase_fast.staircase_map import StaircaseMap
 from staircase_fast.typing import Bounds, ColumnLike, Direction
@@ -106,9 +108,12 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
     x, y, w = columns
     workers = settings.num_threads(wanted.n_threads, len(x))
     groups = grouped.numbered(column, workers)
-    found = None
+    limits = limits_of(wanted.loss, wanted.bounds)
+    # as in `fit`, means tell the direction
+    first_limits = limits if wanted.rising is not None else (-math.inf, math.inf)
+    found, means = None, functools.partial(_means, columns, groups, wanted, LABELS, UNIT_WEIGHTS, workers)
     if wanted.loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and _validation.look_like_labels(y, w, wanted.loss):
-        found = _means(columns, groups, wanted, LABELS, UNIT_WEIGHTS, workers)
+        found = means(first_limits)
     if found is None:
         y_extent, w_extent = _validation_groups.rows_of_groups(x, y, w, wanted.loss, workers)
         present = _present(column, groups, w) if w_extent.lowest == 0 else None
@@ -119,12 +124,16 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
         if present is not None:
             kept = x[present], y[present], w[present]
             kept_groups = _renumbered(groups, present, workers)
-        found = _means(kept, kept_groups, wanted, y_extent, w_extent, workers)
+        means = functools.partial(_means, kept, kept_groups, wanted, y_extent, w_extent, workers)
+        found = means(first_limits)
         assert found is not None  # rows were judged
     if len(found) == 1:
         rising = np.full(np.count_nonzero(found[0].n_steps), wanted.rising)
         return _map_of(column, groups, found[0], wanted.loss, rising)
-    first = _better(found[0], found[1], wanted.loss, columns[1], groups)
+    first = _better(*found, wanted.loss, limits)
+    if limits != first_limits:
+        found = means(limits)
+        assert found is not None
     return _map_of(column, groups, grouped.chosen(found[0], found[1], first), wanted.loss, first[found[0].n_steps > 0])
 
 
@@ -152,18 +161,18 @@ def _means(
     y_extent: Any,
     w_extent: Any,
     workers: int,
+    limits: tuple[float, float],
 ) -> list[grouped.Fitted] | None:
-    """Fits of each direction that is asked for; None if labels are not what they look like."""
+    """Fits of each direction that is asked for, within limits; None if labels are not what they look like."""
     labels = not len(columns[2]) and y_extent.integral and y_extent.lowest >= 0 and y_extent.highest <= 1
     source = grouped.brought_together(columns, groups, labels=labels)
     if source is None:
         return None
     scale = scale_of(y_extent, w_extent, int(groups.sizes.max()))
-    low, high = _validation.bounds(wanted.bounds)
-    limits = max(low, wanted.loss.value_range[0]), min(high, wanted.loss.value_range[1])
 
     def fit_large(own: Columns, rising: bool, n_threads: int) -> Staircase:
-        return of_columns(own, wanted.loss, rising, wanted.bounds, solve.Limits(), n_threads)
+        # under any loss that is least at the mean; this one has no limits of its own
+        return of_columns(own, SquaredError(), rising, limits, solve.Limits(), n_threads)
 
     found = []
     for rising in (wanted.rising,) if wanted.rising is not None else (True, False):
@@ -177,15 +186,13 @@ def _means(
 
 
 def _better(
-    up: grouped.Fitted, down: grouped.Fitted, loss: Loss, y: NDArray[Any], groups: grouped.Numbered
+    up: grouped.Fitted, down: grouped.Fitted, loss: Loss, limits: tuple[float, float]
 ) -> NDArray[np.bool_]:
     """Whether each group is fitted as well by values that rise."""
-    reach = np.zeros(len(groups.sizes))
-    np.maximum.at(reach, groups.numbers, np.abs(y.astype(np.float64)))
-    better = np.ones(len(groups.sizes), dtype=np.bool_)
+    better = np.ones(len(up.n_steps), dtype=np.bool_)
     for group, (one, other) in enumerate(zip(_stairs(up, loss, True), _stairs(down, loss, False), strict=True)):
         if one is not None and other is not None:
-            better[group] = saves_as_much(loss, one, other, float(reach[group]))
+            better[group] = saves_as_much(loss, one, other, limits)
     return better
 
 

@@ -33,7 +33,7 @@ def interruptible() -> Iterator[None]:
         yield  # only the main thread has handlers
         return
     outer, over = sys.exc_info()[1], False
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
 
     def interrupt(*_: object) -> None:
         if over:

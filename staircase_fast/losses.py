@@ -139,14 +139,16 @@ class Loss:
         given = self.parameters if len(self.parameters) == 1 else np.ascontiguousarray(parameters).reshape(-1)
         return (given, flat[0], flat[1]), columns[0].shape if len(self.parameters) > 1 else np.broadcast(*pair).shape
 
-    def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
+    def gain(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, limits: tuple[float, float]
+    ) -> float:
         """How much loss a fit saves, up to a constant of the data and a positive factor: for comparing two fits.
 
-        A loss whose minimiser is the mean is a Bregman divergence: a step of mean v and weight w costs a constant of
-        the data less w*phi(v), with phi convex.  `shares` are the weights over their total, `size` is the largest
-        magnitude of a target.  These losses are linear in y: what a step costs is what its mean would cost as a target.
+        A step has the value within limits that is next to the mean of its targets.  `shares` are the weights of steps
+        over their total, `size` is the largest magnitude of a mean or a value.  Losses that are least at the mean are
+        linear in y, but for what depends on y alone: what a step costs is what its mean would cost as a target.
         """
-        return -float(np.sum(shares * self.value(values, values)))
+        return -float(np.sum(shares * self.value(means.clip(*limits), means)))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -208,9 +210,12 @@ class SquaredError(Loss):
     kind = 0
     is_mean = is_location = True
 
-    def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
-        relative = values / size if size > 0 else values  # squares of 1e308 would overflow
-        return float(np.sum(shares * (relative - np.sum(shares * relative)) ** 2))
+    def gain(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, limits: tuple[float, float]
+    ) -> float:
+        # squares of 1e308 would overflow
+        relative, held = (values / size if size > 0 else values for values in (means, means.clip(*limits)))
+        return float(np.sum(shares * ((relative - np.sum(shares * relative)) ** 2 - (relative - held) ** 2)))
 
 
 class LogLoss(Loss):
@@ -304,15 +309,17 @@ class TweedieDeviance(Loss):
         if self.power > 0:
             self.target_range = self.value_range
 
-    def gain(self, values: NDArray[np.float64], shares: NDArray[np.float64], size: float) -> float:
-        p = self.power
-        if p == 0:
-            return SquaredError().gain(values, shares, size)
-        if p == 1:
-            return float(np.sum(shares * np.where(values > 0, values * np.log(np.maximum(values, _LEAST)), 0.0)))
-        if p == 2:
-            return -float(np.sum(shares * np.log(values)))
-        return float(np.sum(shares * values ** (2 - p))) / ((1 - p) * (2 - p))
+    def gain(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, limits: tuple[float, float]
+    ) -> float:
+        if self.power == 0:
+            return SquaredError().gain(means, shares, size, limits)
+        if self.power in (1, 2):
+            return (PoissonDeviance() if self.power == 1 else GammaDeviance()).gain(means, shares, size, limits)
+        p, values = self.power, means.clip(*limits)
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 ** (1 - p) may be infinite
+            slopes = np.where(means == 0, 0.0, means * values ** (1 - p))
+        return float(np.sum(shares * (slopes / (1 - p) - values ** (2 - p) / (2 - p))))
 
     def arguments(self) -> dict[str, Any]:
         """What makes an equal loss."""

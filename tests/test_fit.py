@@ -197,6 +197,59 @@ def test_auto_under_log_loss_compares_log_losses():
     assert (squared.increasing, logarithmic.increasing) == (True, False)
 
 
+MEAN_LOSSES = [
+    sf.losses.SquaredError(), sf.losses.LogLoss(), sf.losses.PoissonDeviance(), sf.losses.GammaDeviance(),
+    *(sf.losses.TweedieDeviance(power) for power in (-1, 0, 1, 1.5, 2, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", MEAN_LOSSES, ids=str)
+def test_auto_within_bounds_takes_the_direction_of_less_loss(loss):
+    rng = np.random.default_rng(1)
+    directions = set()
+    for _ in range(60):
+        n = rng.integers(2, 8)
+        x, y, w = rng.integers(0, 6, n), rng.integers(1, 9, n) / 8, rng.integers(1, 4, n)
+        low, high = np.sort(rng.integers(1, 8, 2)) / 8
+        if loss.target_range[0] < 0:
+            y -= 0.5
+        for bounds in (None, (low, high), (low, None), (None, high)):
+            settings = {"sample_weight": w, "loss": loss, "bounds": bounds}
+            both = {rising: sf.fit(x, y, increasing=rising, **settings) for rising in (True, False)}
+            cost = {rising: np.sum(w * loss.value(one(x), y)) for rising, one in both.items()}
+            found = sf.fit(x, y, increasing="auto", **settings)
+            assert cost[found.increasing] <= cost[not found.increasing] + 1e-9 * abs(cost[True])
+            assert_same_staircase(found, both[found.increasing])
+            assert sf.fit_groups(x, y, np.zeros(n, int), increasing="auto", **settings)[0] == found
+            directions.add(found.increasing)
+    assert len(directions) == 2
+
+
+def test_auto_within_bounds_for_many_rows_and_large_groups():
+    rng = np.random.default_rng(2)
+    n = 50_000
+    x, loss = rng.random(n), sf.losses.TweedieDeviance(-1)
+    y = rng.normal(size=n) - 2 * (x < 0.5)
+    settings = {"loss": loss, "bounds": (0.1, 0.2)}
+    both = {rising: sf.fit(x, y, increasing=rising, **settings) for rising in (True, False)}
+    cost = {rising: np.sum(loss.value(one(x), y)) for rising, one in both.items()}
+    found = sf.fit(x, y, increasing="auto", **settings)
+    assert found.increasing is bool(cost[True] <= cost[False])
+    assert_same_staircase(found, both[found.increasing])
+    assert sf.fit_groups(x, y, np.zeros(n, int), increasing="auto", **settings)[0] == found
+
+
+@pytest.mark.parametrize("weight", [0, 1e-300])
+def test_auto_does_not_listen_to_rows_that_weigh_nothing(weight):
+    columns = {"scores": [1, 2, 3, 2], "targets": [3, 2, 1, 1e200], "sample_weight": [1, 1, 1, weight]}
+    assert sf.fit(**columns, increasing="auto").values.tolist() == [3, 2, 1]
+    assert sf.fit_groups(**columns, groups=[7] * 4, increasing="auto")[7].values.tolist() == [3, 2, 1]
+
+
+def test_auto_within_bounds_far_from_all_targets_warns_of_nothing():
+    assert sf.fit([1, 2], [5e-324, 0.0], increasing="auto", bounds=(0.5, 0.8)).values.tolist() == [0.5]
+
+
 @given(
     rows(targets=kinds(TARGETS, "labels", "integers", "decimals", "overflow", "any")),
     st.tuples(st.integers(-5, 0), st.integers(0, 5)).map(lambda pair: (pair[0] / 4, pair[1] / 4)),
