@@ -41,7 +41,7 @@ cdef inline int judge_form(Rows rows) noexcept nogil:
 
 cdef inline int judge_entries(Rows rows, Found *found, Py_ssize_t *bad_row) noexcept nogil:
     """Judge n >= 1 rows, in the order in which `fit` does."""
-    cdef int status
+    cdef int status = SF_OK
     found.scores = rising_of(rows.x, rows.n)
     if found.scores.first_nan >= 0:
         bad_row[0] = found.scores.first_nan
@@ -50,13 +50,13 @@ cdef inline int judge_entries(Rows rows, Found *found, Py_ssize_t *bad_row) noex
     if rows.w != NULL:
         found.weights = range_of(rows.w, rows.n)
         status = judge_weights(rows, found.weights, bad_row)
-        if status != SF_OK:
+        if status != SF_OK and status != SF_ALL_WEIGHTS_ZERO:
             return status
     found.targets = range_of(rows.y, rows.n)
     if found.targets.first_bad >= 0:
         bad_row[0] = found.targets.first_bad
         return SF_TARGET_NOT_FINITE
-    return SF_OK
+    return status
 
 
 cdef inline int judge_weights(Rows rows, Range weights, Py_ssize_t *bad_row) noexcept nogil:

@@ -191,7 +191,8 @@ cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weigh
             add_double(sums, scale.s_words, pending.error[part], unit)
             add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
     if not weighted:
-        add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, 0, False)
+        # other batches of a stream may have finer weights
+        add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, -scale.w_unit, False)
     memset(pending, 0, sizeof(Pending))
 
 

@@ -240,7 +240,8 @@ def _rescaled(sums: Sums, scale: Scale) -> Sums:
     s, w = _resized(sums.s, room, used), _resized(sums.w, room, used)
     words = np.empty((room, _n_words(scale)), dtype=np.uint64)
     _online.rescale(old, scale, sums.words[:used].reshape(-1), s[:used], w[:used], words[:used].reshape(-1))
-    return sums._replace(scale=scale, s=s, w=w, words=words)
+    known = np.ones(room, dtype=np.uint8)  # as all are between batches; narrow sums leave it as they find it
+    return sums._replace(scale=scale, s=s, w=w, known=known, words=words)
 
 
 def weights_of(sums: Sums, blocks: slice) -> list[int]:

@@ -159,7 +159,7 @@ def of_columns(
         found = _stairs(rows, loss, signs, first_limits, workers)
     if len(found) == 1:
         return found[0]
-    best = found[0] if saves_as_much(loss, *found, limits) else found[1]
+    best = found[0] if saves_as_much(loss, found[0], found[1], limits) else found[1]
     within = np.array_equal(best.values.clip(*limits), best.values)
     return best if within else _stairs(rows, loss, (best.increasing,), limits, workers)[0]
 

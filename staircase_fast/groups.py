@@ -130,7 +130,7 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
     if len(found) == 1:
         rising = np.full(np.count_nonzero(found[0].n_steps), wanted.rising)
         return _map_of(column, groups, found[0], wanted.loss, rising)
-    first = _better(*found, wanted.loss, limits)
+    first = _better(found[0], found[1], wanted.loss, limits)
     if limits != first_limits:
         found = means(limits)
         assert found is not None
@@ -185,9 +185,7 @@ def _means(
     return found
 
 
-def _better(
-    up: grouped.Fitted, down: grouped.Fitted, loss: Loss, limits: tuple[float, float]
-) -> NDArray[np.bool_]:
+def _better(up: grouped.Fitted, down: grouped.Fitted, loss: Loss, limits: tuple[float, float]) -> NDArray[np.bool_]:
     """Whether each group is fitted as well by values that rise."""
     better = np.ones(len(up.n_steps), dtype=np.bool_)
     for group, (one, other) in enumerate(zip(_stairs(up, loss, True), _stairs(down, loss, False), strict=True)):

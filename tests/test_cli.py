@@ -1,10 +1,12 @@
 """The command line: it does what the library does, and whatever goes wrong is one line and leaves nothing behind."""
 
 import contextlib
+import decimal
 import io
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -21,7 +23,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast import _validation_tables, cli, commands, report_page, tables
+from staircase_fast import _validation_tables, cli, commands, interrupts, report_page, tables
 
 pytestmark = pytest.mark.long
 
@@ -547,6 +549,92 @@ def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
     assert (sys.unraisablehook, signal.getsignal(signal.SIGALRM)) == (hook, handler)
 
 
+@POSIX
+def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
+    class Deaf:
+        def __del__(self):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                time.sleep(0.3)  # the reminder comes meanwhile, and is not to be the last
+
+    def fit(options):
+        Deaf()
+        time.sleep(60)
+
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+
+
+@POSIX
+def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
+    heard = []
+    monkeypatch.setattr(commands, "fit", lambda options: time.sleep(0.3) or {"rows": 1})
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(True))
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 60)
+    try:
+        assert run("fit", "a.csv", "--model", "m") == 0
+        assert heard
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
+
+        monkeypatch.setattr(commands, "fit", lambda options: signal.raise_signal(signal.SIGINT))
+        assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@POSIX
+def test_an_interrupt_at_the_very_end_changes_nothing(capsys, monkeypatch):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+    plain, hook = signal.signal, sys.unraisablehook
+    monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
+
+    def interrupted(number, handler):
+        if handler is before[0]:
+            signal.raise_signal(signal.SIGTERM)
+        return plain(number, handler)
+
+    monkeypatch.setattr(interrupts.signal, "signal", interrupted)
+    assert run("fit", "a.csv", "--model", "m") == 0
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)] == before
+    assert sys.unraisablehook is hook
+
+
+@POSIX
+def test_handlers_that_are_not_of_python_stay(capsys, monkeypatch):
+    monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
+    monkeypatch.setattr(interrupts.signal, "getsignal", lambda number: None)
+    assert run("fit", "a.csv", "--model", "m") == 0
+
+
+@POSIX
+def test_an_error_while_tidying_up_does_not_hide_the_interrupt(capsys, monkeypatch):
+    def fit(options):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert capsys.readouterr().err == "staircase-fast: interrupted\n"
+
+
+@POSIX
+def test_an_interrupt_before_the_command_is_not_one_of_the_command(capsys, monkeypatch):
+    def refuse(options):
+        raise ValueError("no")
+
+    for fit, code in ((refuse, cli.REFUSED), (lambda options: signal.raise_signal(signal.SIGINT), cli.INTERRUPTED)):
+        monkeypatch.setattr(commands, "fit", fit)
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            assert run("fit", "a.csv", "--model", "m") == code
+
+
 def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
     told = []
 
@@ -733,6 +821,99 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
         assert process.stderr.read() == b"staircase-fast: interrupted\n"
         assert process.stdout.read() == b""
     assert set(os.listdir()) == before
+
+
+@POSIX
+@pytest.mark.parametrize("form", tables.FORMATS)
+def test_an_interrupt_is_heard_while_nobody_reads_the_output(folder, form):
+    parquet.write_table(problem(200_000), "big.parquet")
+    sf.fit([0], [0]).save("m.json")
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for output in ("-", "pipe"):
+        words = ["apply", "big.parquet", "--model", "m.json", "--format", form, "--output", output]
+        with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=HERE) as process:
+            watched = process.stdout if output == "-" else reader
+            assert select.select([watched], [], [], 60)[0]
+            time.sleep(0.2)  # by then, the pipe is full
+            process.send_signal(signal.SIGTERM)
+            try:
+                assert process.wait(60) == cli.INTERRUPTED
+            finally:
+                process.kill()
+            assert process.stderr.read() == b"staircase-fast: interrupted\n"
+        assert len(os.read(reader, 1 << 20)) > 0 or output == "-"
+    os.close(reader)
+
+
+@POSIX
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_pipes_can_be_named(folder, form):
+    def pour(content, path):
+        thread = threading.Thread(target=lambda: Path(path).write_bytes(content), daemon=True)
+        thread.start()
+
+    for name in ("data", "model", "made"):
+        os.mkfifo(name)
+    with ipc.new_stream("data.arrow", problem().schema) as writer:
+        writer.write_table(problem())
+    source = f"data.{form}"
+    given = Path(source).read_bytes()
+    assert run("fit", source, "--format", form, "--model", "m.json") == 0
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(subprocess.Popen(["cat", "model"], stdout=subprocess.PIPE))
+        pour(given, "data")
+        assert run("fit", "data", "--format", form, "--model", "model") == 0
+        assert sf.Staircase.from_json(reader.stdout.read().decode()) == sf.Staircase.load("m.json")
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(subprocess.Popen(["cat", "made"], stdout=subprocess.PIPE))
+        pour(given, "data")
+        pour(Path("m.json").read_bytes(), "model")
+        assert run("apply", "data", "--format", form, "--model", "model", "--output", "made") == 0
+        Path("got").write_bytes(reader.stdout.read())
+    assert run("apply", source, "--format", form, "--model", "m.json", "--output", f"wanted.{form}") == 0
+    assert Path("got").read_bytes() == Path(f"wanted.{form}").read_bytes()
+
+
+@POSIX
+def test_streams_may_be_closed(folder):
+    fit = "fit data.csv --model m.json"
+    sf.fit([0, 1], [0.3, 0.4]).save("wrong.json")
+    for words, code in {
+        f"{fit} >&-": cli.DONE,
+        f"{fit} 2>&-": cli.DONE,
+        f"{fit} >&- 2>&- <&-": cli.DONE,
+        "fit - --model m.json <&-": cli.REFUSED,
+        "certify data.csv --model wrong.json 2>&-": cli.NOT_OPTIMAL,
+    }.items():
+        command = f"{shlex.join(COMMAND)} {words}"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=HERE)
+        assert done.returncode == code, (words, done.stderr)
+        assert "Traceback" not in done.stderr
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join(COMMAND)} fit none.csv --model m.json 2>&-"],
+        capture_output=True,
+        check=False,
+        env=HERE,
+    )
+    assert (done.returncode, done.stdout) == (cli.REFUSED, b"")
+
+
+@POSIX
+def test_names_of_files_may_be_no_text(folder):
+    words = [*COMMAND, "fit", "data.csv", "--model", b"m\xff.json"]
+    done = subprocess.run(words, capture_output=True, check=False, env=HERE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert os.path.exists(b"m\xff.json")
+
+
+def test_decimals_are_the_numbers_that_they_are(folder):
+    scores = [decimal.Decimal(k) / 10**6 for k in range(1, 2000)]
+    given = pa.table({"score": pa.array(scores, pa.decimal128(20, 6)), "label": pa.array(range(1, 2000), pa.float64())})
+    parquet.write_table(given, "d.parquet")
+    assert run("fit", "d.parquet", "--model", "m.json") == 0
+    assert sf.Staircase.load("m.json") == sf.fit([k / 10**6 for k in range(1, 2000)], range(1, 2000))
+    assert run("certify", "d.parquet", "--model", "m.json") == 0
 
 
 @POSIX

@@ -317,6 +317,22 @@ def test_pushes_and_batches_may_alternate_and_numbers_become_wider(api, seed):
         assert_online(online, sf.fit(x[:end], y[:end], sample_weight=w[:end]))
 
 
+def test_rows_without_weights_count_fully_after_some_with_fine_weights(api):
+    online = api.Online()
+    assert online.extend(*doubles([1], [0.5], [0.3])) == (OK, -1)
+    assert online.extend(*doubles([2, 2, 2, 2], [0.6, 0.7, 0.8, 0.9])) == (OK, -1)
+    assert_online(online, sf.fit([1, 2, 2, 2, 2], [0.5, 0.6, 0.7, 0.8, 0.9], sample_weight=[0.3, 1, 1, 1, 1]))
+
+
+def test_a_target_is_judged_even_if_its_weight_is_0(api):
+    status = api.STATUS["SF_TARGET_NOT_FINITE"]
+    online = api.Online()
+    assert online.extend(*doubles([1, 2], [0, np.nan], [0, 0])) == (status, 1)
+    assert online.push(1, np.nan, 0) == status
+    assert api.fit(*doubles([1, 2], [np.inf, 0], [0, 0]))[:2] == (status, 0)
+    assert api.fit(*doubles([1, 2], [1, 0], [0, 0]))[0] == api.STATUS["SF_ALL_WEIGHTS_ZERO"]
+
+
 def test_many_blocks_are_kept_and_let_go(api):
     online = api.Online()
     n = 30_000
@@ -448,3 +464,5 @@ def test_c_finds_the_same(in_c):
     y[33] = INF
     with pytest.raises(ValueError, match=r"targets must be finite \(row 33\)"):
         in_c.fitted(x, y, out)
+    with pytest.raises(ValueError, match="one length"):
+        in_c.fitted(x, y[1:], out)

@@ -241,6 +241,60 @@ def test_integers_become_exact_sums_of_many_words_without_loss():
         assert_steps(online.staircase(), fitted_steps(list(map(float, range(i + 1))), y[: i + 1]))
 
 
+KINDS_OF_TARGETS = {
+    "labels": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "halves": lambda rng, n: rng.integers(-9, 9, n) / 2,
+    "digits": lambda rng, n: np.round(rng.random(n), 3),
+    "any": lambda rng, n: rng.normal(size=n),
+    "small": lambda rng, n: rng.normal(size=n) * 1e-90,
+    "zeros": lambda rng, n: np.zeros(n),
+}
+KINDS_OF_WEIGHTS = {
+    "none": lambda rng, n: None,
+    "integers": lambda rng, n: rng.integers(1, 5, n).astype(float),
+    "fractions": lambda rng, n: rng.random(n) + 0.01,
+    "least": lambda rng, n: np.full(n, 5e-324),
+    "some are 0": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, 0.3),
+}
+
+
+@both_directions
+@pytest.mark.parametrize("seed", range(40))
+def test_batches_may_be_of_different_kinds(seed, increasing, monkeypatch):
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(arrivals.np, "empty", np.zeros)  # what memory holds by chance: the worst that it may
+    online, parts, score = sf.Online(increasing=increasing), [], 0.0
+    for _ in range(6):
+        n = int(rng.integers(1, 60))
+        x = np.sort(score + rng.integers(0, max(1, n // 3), n)).astype(float)
+        y = KINDS_OF_TARGETS[rng.choice(list(KINDS_OF_TARGETS))](rng, n)
+        w = KINDS_OF_WEIGHTS[rng.choice(list(KINDS_OF_WEIGHTS))](rng, n)
+        score = x[-1] + (rng.random() < 0.5)
+        if rng.random() < 0.7:
+            online.extend(x, y, sample_weight=w)
+        else:
+            for row in zip(x, y, np.ones(n) if w is None else w, strict=True):
+                online.append(*row)
+        parts.append((x, y, np.ones(n) if w is None else w))
+        columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        if columns[2].any():
+            assert_same_staircase(
+                online.staircase(), sf.fit(*columns[:2], sample_weight=columns[2], increasing=increasing)
+            )
+
+
+def test_rows_without_weights_count_fully_after_some_with_fine_weights():
+    online = sf.Online()
+    online.extend([1], [0.5], sample_weight=[0.3])
+    online.extend([2, 2, 2, 2], [0.6, 0.7, 0.8, 0.9])
+    assert online.staircase().weights.tolist() == [0.3, 4]
+    assert online.staircase().values.tolist() == [0.5, 0.75]
+    online = sf.Online()
+    online.extend([3], [0.0], sample_weight=[5e-324])
+    online.extend([5] * 4, [0, 0, 0, 0.25])
+    assert online.staircase().values.tolist() == [0, 0.0625]
+
+
 def test_integers_that_no_float_holds_are_exact_in_both_ways_to_give_them():
     y = [2**53 + 1, 2**53 + 1, 2**53 + 3, 2**62 + 1]
     one, many = sf.Online(), sf.Online()

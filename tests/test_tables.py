@@ -198,6 +198,10 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
         (pa.array([decimal.Decimal("1.5")]), np.array([1.5])),
         (pa.array(["1.5", " 2 ", "-inf"]), np.array([1.5, 2.0, -np.inf])),
         (pa.array(["1.5", " 2 "], pa.string_view()), np.array([1.5, 2.0])),
+        (
+            pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array(["1.5", " 2 "], pa.string_view())),
+            np.array([2.0, 1.5, 2.0]),
+        ),
         (pa.array(["True", "false"]), np.array([1, 0], dtype=np.uint8)),
         (pa.array(["1", "2", "1"]).dictionary_encode(), np.array([1.0, 2.0, 1.0])),
         (pa.array([], pa.null()), np.array([])),

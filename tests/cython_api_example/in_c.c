@@ -9,6 +9,13 @@ static PyObject *fitted(PyObject *self, PyObject *args)
     int status;
     (void)self;
     if (!PyArg_ParseTuple(args, "y*y*w*", &x, &y, &out)) return NULL;
+    if (y.len != x.len || out.len != x.len) {
+        PyBuffer_Release(&x);
+        PyBuffer_Release(&y);
+        PyBuffer_Release(&out);
+        PyErr_SetString(PyExc_ValueError, "x, y and out must have one length");
+        return NULL;
+    }
     n = x.len / (Py_ssize_t)sizeof(double);
     Py_BEGIN_ALLOW_THREADS
     status = staircase_fast.fit_squared((const double *)x.buf, (const double *)y.buf, NULL, n, 0, &stairs, &bad_row);
@@ -31,6 +38,11 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "in_c", NULL, -1, met
 
 PyMODINIT_FUNC PyInit_in_c(void)
 {
+    PyObject *made;
     if (staircase_fast_import() < 0) return NULL;
-    return PyModule_Create(&module);
+    made = PyModule_Create(&module);
+#ifdef Py_GIL_DISABLED
+    if (made != NULL) PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
+    return made;
 }

@@ -1,3 +1,4 @@
+# cython: freethreading_compatible=True
 """The C-level API from Cython: all that is computed is computed without the GIL."""
 
 from libc.string cimport memcpy
