@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from staircase_fast import _validation
 from staircase_fast._columns import Column, _array
@@ -136,7 +136,7 @@ def labels(y: Any) -> tuple[Column, NDArray[np.intp]]:
     except TypeError as error:
         raise TypeError(f"`y` must have classes of one kind, which can be put in order; {error}.") from None
     if len(classes) < 2:
-        raise ValueError(f"`y` must have at least 2 classes; got 1 class, {classes[0]!r}.")
+        raise ValueError(f"`y` must have at least 2 classes; got 1 class, {classes.tolist()[0]!r}.")
     return classes, codes.reshape(-1)
 
 
@@ -167,10 +167,26 @@ def response(estimator: Any) -> str:
     raise TypeError(f"`estimator` must have decision_function or predict_proba; got {estimator!r}.")
 
 
-def same_classes(known: Column, classes: Column) -> None:
-    """Refuse a fitted classifier that has learned other classes than those of y."""
+def same_classes(estimator: Any, classes: Column) -> None:
+    """Refuse what is no fitted classifier, or has learned other classes than those of y."""
+    if not hasattr(estimator, "classes_"):
+        check_is_fitted(estimator)
+        raise TypeError(f"`estimator` must be a classifier, which has `classes_` once it is fitted; got {estimator!r}.")
+    known = estimator.classes_
     if not np.array_equal(known, classes):
         raise ValueError(f"`y` must have the classes of `estimator`, {known.tolist()}; got {classes.tolist()}.")
+
+
+def some_splits(splits: list[Any]) -> None:
+    """Refuse a way to split rows that does not split them, as an iterator that has been used."""
+    if not splits:
+        raise ValueError("`cv` must give at least one split; got none (an iterator gives its splits only once).")
+
+
+def some_weight(weights: Column | None, part: str = "") -> None:
+    """Refuse rows, all of them or those of a part, that are all absent."""
+    if weights is not None and not weights.any():
+        raise ValueError(f"`sample_weight` must have an entry > 0{part}; all {len(weights)} are zero.")
 
 
 def every_class(codes: NDArray[np.intp], classes: Column, part: str, split: int) -> None:
@@ -180,7 +196,7 @@ def every_class(codes: NDArray[np.intp], classes: Column, part: str, split: int)
         advice = "" if part == "training" else "; StratifiedKFold or `ensemble=False` would do"
         raise ValueError(
             f"`cv` must leave rows of every class in the {part} part of a split; "
-            f"split {split} has none of class {classes[missing[0]].item()!r}{advice}."
+            f"split {split} has none of class {classes.tolist()[missing[0]]!r}{advice}."
         )
 
 

@@ -148,13 +148,16 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         if self.estimator is None:
             (X,) = _validation_sklearn.readable(X=X)
         check_consistent_length(X, codes, sample_weight)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
+        weights = None if sample_weight is None else _validation.weight_column("sample_weight", sample_weight, "y", codes)
+        _validation_sklearn.some_weight(weights)
         if self.estimator is None:
             _validation_sklearn.nothing_to_pass(fit_params)
             scores = _validation_sklearn.score_table(self, X, len(classes))
             rows = Labelled(None, None, codes, classes, weights)
             pairs = [CalibratedPair(None, rows.staircases(scores, slice(None), options))]
             _validation_sklearn.feature_names(self, X, reset=True)
+            if any(pair.estimator is not None for pair in vars(self).get("calibrated_classifiers_", [])):
+                vars(self).pop("n_features_in_", None)
         else:
             X, y = indexable(X, y)
             for_fit, for_split = self._routed(sample_weight, fit_params)
@@ -162,10 +165,11 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
                 self.estimator, Labelled(X, y, codes, classes, weights), options,
                 cv=self.cv, ensemble=ensemble, n_jobs=self.n_jobs, fit_params=for_fit, split_params=for_split,
             )  # fmt: skip
+            for name in ("n_features_in_", "feature_names_in_"):
+                vars(self).pop(name, None)
+                if hasattr(pairs[0].estimator, name):
+                    setattr(self, name, getattr(pairs[0].estimator, name))
         self.classes_, self.calibrated_classifiers_ = classes, pairs
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(pairs[0].estimator, name):
-                setattr(self, name, getattr(pairs[0].estimator, name))
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

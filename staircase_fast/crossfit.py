@@ -53,15 +53,18 @@ class Labelled(NamedTuple):
 
     def staircases(self, scores: Column, chosen: Any, options: Options) -> tuple[Staircase, ...]:
         """Those of the scores of some of the rows."""
-        weights = None if self.weights is None else self.weights[chosen]
         with in_their_words(scores="X", targets="y"):
-            return fit_classes(scores, self.codes[chosen], len(self.classes), weights, options)
+            return fit_classes(scores, self.codes[chosen], len(self.classes), self.weights_of(chosen), options)
+
+    def weights_of(self, chosen: Any) -> Column | None:
+        """Those of some of the rows."""
+        return None if self.weights is None else self.weights[chosen]
 
 
 def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
     """What a fitted classifier says of rows."""
     method = _validation_sklearn.response(estimator)
-    _validation_sklearn.same_classes(estimator.classes_, classes)
+    _validation_sklearn.same_classes(estimator, classes)
     return _validation_sklearn.table_of_classes(method, np.asarray(getattr(estimator, method)(X)), len(classes))
 
 
@@ -82,12 +85,18 @@ def fit_one_by_one(
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
         return [CalibratedPair(estimator, rows.staircases(scores, slice(None), options))]
-    splits = list(check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params))
+    everyone = np.arange(len(rows.codes))
+    given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
+    splits = [(train, everyone[test]) for train, test in given]  # a part may be given as a mask
+    _validation_sklearn.some_splits(splits)
     for number, (train, test) in enumerate(splits):
         if not frozen:
             _validation_sklearn.every_class(rows.codes[train], rows.classes, "training", number)
         if ensemble:
             _validation_sklearn.every_class(rows.codes[test], rows.classes, "test", number)
+            _validation_sklearn.some_weight(rows.weights_of(test), f" in the test part of split {number}")
+    tested = np.concatenate([test for _, test in splits])
+    _validation_sklearn.some_weight(rows.weights_of(tested), " in the test part of a split")
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_score)(clone(estimator), rows, train, test, fit_params) for train, test in splits
     )
@@ -97,7 +106,7 @@ def fit_one_by_one(
             for (one, scores), (_, test) in zip(fitted, splits, strict=True)
         ]
     scores = np.concatenate([scores for _, scores in fitted])
-    staircases = rows.staircases(scores, np.concatenate([test for _, test in splits]), options)
+    staircases = rows.staircases(scores, tested, options)
     return [CalibratedPair(clone(estimator).fit(rows.X, rows.y, **fit_params), staircases)]
 
 

@@ -9,6 +9,8 @@ import pytest
 from comparing import assert_same_bits
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import log_loss, roc_auc_score
@@ -199,7 +201,7 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
 @pytest.mark.parametrize(
     ("rows", "parameters", "error", "message"),
     [
-        (([1, 2], [1, 1]), {}, ValueError, "`y` must have at least 2 classes; got 1 class"),
+        (([1, 2], [1, 1]), {}, ValueError, "`y` must have at least 2 classes; got 1 class, 1."),
         (([], []), {}, ValueError, "`y` must have at least one row; got none"),
         (([1, 2, 3], [0, 1, 2]), {}, ValueError, "`X` must be scores of shape (n, 3) for 3 classes; got shape (3,)"),
         (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "of shape (n,), (n, 1) or (n, 2) for 2 classes; got shape (2, 3)"),
@@ -220,14 +222,67 @@ def test_bad_rows_and_parameters_are_refused(rows, parameters, error, message):
     assert vars(model) == vars(StaircaseCalibrator(**parameters))
 
 
-def test_splits_that_lack_a_class_are_refused_and_the_way_out_is_named():
+@pytest.mark.parametrize("kind", [np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+def test_splits_that_lack_a_class_are_refused_and_the_way_out_is_named(kind):
     X = np.arange(12.0).reshape(-1, 1)
-    y = np.array(["a"] * 6 + ["b"] * 6)
+    y = kind(["a"] * 6 + ["b"] * 6)
     with pytest.raises(ValueError, match=r"every class in the training part of a split; split 0 has none of class 'a'"):
         StaircaseCalibrator(GaussianNB(), cv=KFold(2)).fit(X, y)
     with pytest.raises(ValueError, match=r"test part .* split 0 has none of class 'b'; StratifiedKFold or `ensemble="):
         StaircaseCalibrator(GaussianNB(), cv=KFold(3)).fit(X, y)
     assert StaircaseCalibrator(GaussianNB(), cv=KFold(3), ensemble=False).fit(X, y).predict([[0.0]]) == ["a"]
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_an_iterator_of_splits_that_has_been_used_is_refused(ensemble):
+    X, y = rows_of(2)
+    model = StaircaseCalibrator(GaussianNB(), cv=KFold(3).split(X), ensemble=ensemble).fit(X, y)
+    for cv in (model.cv, []):
+        with pytest.raises(ValueError, match=r"`cv` must give at least one split; got none \(an iterator"):
+            model.set_params(cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_splits_may_be_masks(ensemble):
+    X, y = rows_of(2)
+    splits = list(KFold(3).split(X))
+    masks = [tuple(np.isin(np.arange(300), part) for part in split) for split in splits]
+    found, expected = (
+        StaircaseCalibrator(GaussianNB(), cv=cv, ensemble=ensemble).fit(X, y).predict_proba(X) for cv in (masks, splits)
+    )
+    assert_same_bits(found, expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_that_are_all_zero_are_refused_and_the_split_is_named(n_classes):
+    X, y = rows_of(n_classes)
+    with pytest.raises(ValueError, match=r"^`sample_weight` must have an entry > 0; all 300 are zero\.$"):
+        StaircaseCalibrator().fit(X[:, :n_classes], y, sample_weight=np.zeros(300))
+    weights = np.repeat([1.0, 0.0, 1.0], 100)
+    model = StaircaseCalibrator(GaussianNB(), cv=KFold(3))
+    with pytest.raises(ValueError, match=r"an entry > 0 in the test part of split 1; all 100 are zero\.$"):
+        model.fit(X, y, sample_weight=weights)
+    model.set_params(ensemble=False).fit(X, y, sample_weight=weights)
+    second = [(np.r_[:100, 200:300], np.r_[100:200])]
+    with pytest.raises(ValueError, match=r"an entry > 0 in the test part of a split; all 100 are zero\.$"):
+        model.set_params(cv=second).fit(X, y, sample_weight=weights)
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    X, y = rows_of(2)
+    model = StaircaseCalibrator(GaussianNB(), cv=2).fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+    assert model.n_features_in_ == 6
+    assert not hasattr(model.set_params(estimator=None).fit(X[:, 0], y), "n_features_in_")
+
+
+def test_what_is_not_fitted_or_no_classifier_is_refused():
+    X, y = rows_of(2)
+    for ensemble in (True, False):
+        with pytest.raises(NotFittedError, match="instance is not fitted yet"):
+            StaircaseCalibrator(FrozenEstimator(GaussianNB()), ensemble=ensemble).fit(X, y)
+    with pytest.raises(TypeError, match=r"must be a classifier, which has `classes_` .*; got IsolationForest\("):
+        StaircaseCalibrator(IsolationForest(n_estimators=2), cv=2).fit(X, y)
 
 
 def test_classifiers_that_tell_no_scores_of_these_classes_are_refused():
