@@ -44,7 +44,9 @@ def expression(
     kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
     tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
     write = _asof_join if duck else _bucket
-    return write(score, f"{key}::{kind}", f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
+    # integers are compared with numbers as they are: a cast would round 1.5 to a key, and fail beyond its range
+    sought = key if type(keys[-1]) is int else f"{key}::{kind}"
+    return write(score, sought, f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
 
 
 def _literal(key: Key) -> str:

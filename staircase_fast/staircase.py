@@ -338,7 +338,7 @@ class Staircase(Saved):
         interpolation: Interpolation = "step",
         out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
-        """The staircase as an SQL expression: `predict` of a column, bit for bit.
+        """The staircase as an SQL expression: `predict` of a column, bit for bit (for lines, see below).
 
         Parameters
         ----------
@@ -361,8 +361,8 @@ class Staircase(Saved):
         Up to 64 steps are a searched CASE, more a join with a table of VALUES: ASOF in DuckDB; in PostgreSQL, with a
         search by halving.  The time for a row hardly grows with their number; that for reading the text does.
 
-        With lines, PostgreSQL ends a query with an error where a product is too small for a float (below 1e-323),
-        as it always does.
+        With lines, a zero may have another sign than that of `predict`, and PostgreSQL ends a query with the error
+        "value out of range: underflow" where a product rounds to 0 (below about 2e-324), as it always does.
 
         Examples
         --------
@@ -390,7 +390,7 @@ class Staircase(Saved):
         input_name: str = "scores",
         output_name: str = "values",
     ) -> None:
-        """Write the staircase as an ONNX model: `predict` of an input of shape [N], bit for bit.
+        """Write the staircase as an ONNX model: `predict` of an input of shape [N], bit for bit (for lines, see below).
 
         Needs the extra ``onnx``.  An existing file is replaced at once or not at all.
 
@@ -408,6 +408,8 @@ class Staircase(Saved):
 
         Notes
         -----
+        With lines, a zero may have another sign than that of `predict`.
+
         NaN becomes NaN.  Opset 13, IR version 8.  Loss, direction, number of steps and both options are among the
         model's metadata, under "staircase_fast.loss" and so on.
 

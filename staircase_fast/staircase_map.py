@@ -323,12 +323,13 @@ class StaircaseMap(Mapping[Key, Staircase]):
         interpolation: Interpolation = "step",
         out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
-        """The map as an SQL expression: `predict` of a column of scores and one of groups, bit for bit.
+        """The map as an SQL expression: `predict` of columns of scores and groups, bit for bit as `Staircase.to_sql`.
 
         Parameters
         ----------
         column, group : str or sequence of str
-            The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.
+            The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.  Integer groups are looked
+            for in a column of any type of numbers.
         dialect : {"duckdb", "postgres"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
         out_of_bounds : {"clip", "nan"}, default "clip"

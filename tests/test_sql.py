@@ -3,6 +3,7 @@
 STAIRCASE_FAST_POSTGRES holds what psycopg connects to, as "host=localhost user=postgres".
 """
 
+import math
 import os
 
 import duckdb
@@ -207,6 +208,10 @@ def test_groups_that_were_not_fitted_have_no_value(engine):
     for keys, kind, others in (
         (["b", "d"], "text", ["a", "b", "c", "B", "e", None]),
         ([2, 4], "int", [1, 2, 3, 9, None]),
+        ([2, 4], "float8", [2.0, 1.5, 3.7, 1e30, math.inf, math.nan, None]),
+        ([2, 4], "numeric(20, 0)", [2, 3, 2**64 - 1, None]),
+        ([2, 4], "numeric(6, 1)", [2.0, 1.5, 4.5, None]),
+        ([2, 2**64 - 1], "float8", [2.0, 1.5, 1e30, None]),
     ):
         seen = evaluated_groups(engine, map_of(keys), [0.5] * len(others), others, kind)
         assert np.isnan(seen).tolist() == [other not in keys for other in others]
