@@ -16,6 +16,7 @@ Column = NDArray[Any]
 
 # what kernels read as it lies in memory; other kinds are widened to the next of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
+_EXACT = "be integers that float64 holds exactly"
 _MOST_SHOWN = 80  # characters of an entry in a message
 _PLAIN = (list, tuple, float, int, bool)  # what has no protocol of its own
 _NUMPY = ("__array__", "__array_interface__", "__array_struct__")
@@ -45,24 +46,27 @@ def exports_arrow(values: object) -> bool:
     return hasattr(type(values), "__arrow_c_array__") or hasattr(type(values), "__arrow_c_stream__")
 
 
-def _column(name: str, values: Any) -> Column:
-    array = _array(name, values)
+def _column(name: str, values: Any, *, exact: bool = False) -> Column:
+    array = _array(name, values, exact=exact)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional; got shape {array.shape}.")
     return np.ascontiguousarray(array)
 
 
 def _float_column(name: str, values: Any) -> Column:
-    x = _column(name, values)
     # integers beyond 2**53 would be rounded, and two scores become one
+    x = _column(name, values, exact=True)
     return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
 
 
-def _array(name: str, values: Any) -> Column:
-    """A numeric array of a kind that kernels read; a view of the input wherever that is possible."""
+def _array(name: str, values: Any, *, exact: bool = False) -> Column:
+    """A numeric array of a kind that kernels read; a view of the input wherever that is possible.
+
+    `exact`: integers that float64 would round are refused, even where others are rounded to it.
+    """
     array = values if type(values) is np.ndarray else _from_anything(name, values)
     if array.dtype not in _READABLE:  # as is what is byte-swapped
-        array = _widened(name, array)
+        array = _widened(name, array, exact=exact)
     return array if array.flags.aligned else array.copy()
 
 
@@ -121,9 +125,9 @@ def side_by_side(name: str, columns: list[Any], n_rows: int) -> Column:
     return np.array(parts).reshape(len(parts), n_rows).T
 
 
-def _widened(name: str, array: Column) -> Column:
+def _widened(name: str, array: Column, *, exact: bool) -> Column:
     if array.dtype.kind == "O":
-        return _from_objects(name, array)
+        return _from_objects(name, array, exact=exact)
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if array.dtype.kind not in "iuf":
@@ -141,11 +145,11 @@ def _as_float_if_exact(name: str, x: Column) -> Column:
     as_float = x.astype(np.float64)
     if x.dtype.itemsize == 8:
         back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
-        _refuse(name, "be integers that float64 holds exactly", x, back != x)
+        _refuse(name, _EXACT, x, back != x)
     return as_float
 
 
-def _from_objects(name: str, array: Column) -> Column:
+def _from_objects(name: str, array: Column, *, exact: bool) -> Column:
     """Python numbers of any kind, one by one, so that the first that is none can be named."""
     flat = array.reshape(-1)
     try:
@@ -161,6 +165,9 @@ def _from_objects(name: str, array: Column) -> Column:
             numbers[index] = float(entry)
         except (TypeError, ValueError, OverflowError):
             _no_number(name, array, index)
+        if exact and isinstance(entry, (int, np.integer)) and int(numbers[index]) != entry:
+            where = f" at index {index}" if array.ndim else ""
+            raise ValueError(f"`{name}` must {_EXACT}; got {entry}{where}.")
     return numbers.reshape(array.shape)
 
 

@@ -477,7 +477,7 @@ def interpolation(given: object) -> str:
 
 def queries(values: ColumnLike) -> tuple[Column, tuple[int, ...]]:
     """Scores to look up, flat, and the shape they came in; there may be NaN among them."""
-    whole = _array("scores", values)
+    whole = _array("scores", values, exact=True)
     return _float_column("scores", whole.reshape(-1)), whole.shape
 
 

@@ -282,9 +282,9 @@ def rows_of_groups(
     return y_extent, w_extent
 
 
-def table(name: str, given: Any) -> Column:
+def table(name: str, given: Any, *, exact: bool = False) -> Column:
     """A table of numbers, of which each row is a column of the user's."""
-    array = _array(name, given)
+    array = _array(name, given, exact=exact)
     if array.ndim != 2:
         raise ValueError(f"`{name}` must have rows and columns; got shape {array.shape}.")
     array = np.ascontiguousarray(array.T)
@@ -295,7 +295,7 @@ def table(name: str, given: Any) -> Column:
 
 def score_table(given: Any) -> Column:
     """Scores of columns."""
-    whole = table("scores", given)
+    whole = table("scores", given, exact=True)
     return whole if whole.dtype.kind == "f" else _as_float_if_exact("scores", whole.reshape(-1)).reshape(whole.shape)
 
 

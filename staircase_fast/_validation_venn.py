@@ -84,7 +84,7 @@ def fold_column(folds: ColumnLike, scores: ColumnLike, sample_weight: ColumnLike
 
 def fold_queries(scores: ColumnLike, n_folds: int) -> tuple[Column, tuple[int, ...]]:
     """Scores to look up in all folds, or a column for each; and the shape of what is found in one fold."""
-    given = _array("scores", scores)
+    given = _array("scores", scores, exact=True)
     if given.ndim > 2 or (given.ndim == 2 and given.shape[1] != n_folds):
         raise ValueError(
             f"`scores` must be one for each query, or have a column for each of the {n_folds} folds; "

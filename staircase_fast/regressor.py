@@ -60,6 +60,8 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     compares the loss of both directions; theirs asks Spearman's correlation, which knows no weights.  Weights below 0
     are an error; theirs drops such rows.
 
+    X of other types than float64 and float32 becomes float64, as in scikit-learn; integers beyond 2**53 are rounded.
+
     `partial_fit` takes in rows batch by batch; the result is that of one `fit` of all of them, bit for bit.
 
     Thread-safety: a fitted regressor may be used by any number of threads at once, and fitted by one.
@@ -195,7 +197,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         Returns
         -------
         ndarray of shape (n_samples,)
-            In float32 if that was the type of X.
+            In float32 if that was the type of X, and holds all values of the staircase.
 
         Examples
         --------
@@ -238,7 +240,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         if self.out_of_bounds == "raise":
             _validation_sklearn.within(queries, float(stairs.left[0]), float(stairs.right[-1]))
         found: NDArray[Any] = self.f_(queries)
-        return found.astype(queries.dtype, copy=False)
+        return found.astype(self._type_of_values(), copy=False)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """The name of what `transform` returns.
@@ -297,18 +299,25 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def X_thresholds_(self) -> NDArray[Any]:  # noqa: N802
         """Both ends of each step."""
-        return self._at_ends(np.column_stack((self.staircase_.left, self.staircase_.right)))
+        return self._at_ends(self.staircase_.left, self.staircase_.right).astype(self._dtype)
 
     @property
     def y_thresholds_(self) -> NDArray[Any]:
         """The values at these."""
-        return self._at_ends(np.column_stack((self.staircase_.values, self.staircase_.values)))
+        return self._at_ends(self.staircase_.values, self.staircase_.values).astype(self._type_of_values())
 
-    def _at_ends(self, pairs: NDArray[np.float64]) -> NDArray[Any]:
+    def _at_ends(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[Any]:
         """Pairs, one of each step that is a single point."""
-        kept = np.column_stack((np.ones(len(pairs), dtype=bool), self.staircase_.left < self.staircase_.right))
-        ends: NDArray[Any] = pairs[kept].astype(self._dtype)
+        kept = np.column_stack((np.ones(len(left), dtype=bool), self.staircase_.left < self.staircase_.right))
+        ends: NDArray[Any] = np.column_stack((left, right))[kept]
         return ends
+
+    def _type_of_values(self) -> np.dtype[Any]:
+        """That of X, unless values are beyond it."""
+        values = self.staircase_.values
+        with np.errstate(over="ignore"):
+            held = self._dtype == values.dtype or np.array_equal(np.isinf(values.astype(self._dtype)), np.isinf(values))
+        return self._dtype if held else values.dtype
 
     def _judge_parameters(self) -> None:
         _validation.interpolation(self.interpolation)

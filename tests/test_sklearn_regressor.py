@@ -73,6 +73,18 @@ def test_rows_of_any_kind_and_type_give_one_and_the_same_staircase(kind, dtype):
     assert model.predict(kind([2, 3])).tolist() == [0.5, 1.0]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+def test_values_that_float32_does_not_hold_are_float64(way):
+    X = np.array([1, 2, 3], dtype=np.float32)
+    model = getattr(StaircaseRegressor(), way)(X, [-1e300, 1.0, 1e39])
+    assert model.predict(X).tolist() == model.y_thresholds_.tolist() == [-1e300, 1.0, 1e39]
+    assert model.predict(X[:1]).dtype == model.predict(X[1:2]).dtype == np.float64
+    assert model.X_thresholds_.dtype == np.float32
+    held = getattr(StaircaseRegressor(y_max=1.0, out_of_bounds="clip"), way)(X, [-1e38, 1e-300, 1e39])
+    assert held.predict(X).dtype == held.y_thresholds_.dtype == np.float32
+
+
 def test_inputs_are_neither_changed_nor_kept():
     X, y, weights = noisy()
     for column in (X, y, weights):

@@ -251,6 +251,22 @@ def test_integer_scores_that_float64_would_merge_are_refused(scores):
     assert sf.fit(np.array([2**53, 2**53 - 1]), [1, 0]).n_steps == 2
 
 
+def test_integers_of_more_than_64_bits_are_scores_only_if_float64_holds_them():
+    assert sf.fit([2**64, 2**65], [0, 1]).left.tolist() == [2.0**64, 2.0**65]
+    wide, mixed = [2**64, 2**64 + 1], np.array([0.5, np.int64(2**53 + 1)], dtype=object)
+    for scores in (wide, mixed):
+        message = rf"`scores` must be integers that float64 holds exactly; got {scores[1]} at index 1\."
+        with pytest.raises(ValueError, match=message):
+            sf.fit(scores, [0, 1])
+        with pytest.raises(ValueError, match=message):
+            sf.fit([1, 2], [0, 1]).predict(scores)
+    with pytest.raises(ValueError, match=rf"`scores` must be integers .*; got {2**64 + 1} at index 1\."):
+        sf.fit_columns([wide], [[0, 1]])
+    with pytest.raises(ValueError, match=rf"`scores` must be integers .*; got {2**64 + 1}\.$"):
+        sf.fit([1, 2], [0, 1]).predict(2**64 + 1)
+    assert sf.fit([1], [10**30]).values.tolist() == [1e30]  # of targets, values are rounded anyway
+
+
 def test_integers_that_no_kernel_reads_are_refused_or_read_exactly():
     with pytest.raises(ValueError, match=rf"`targets`.*{2**64 - 1}.*index 1"):
         sf.fit([1, 2], np.array([0, 2**64 - 1], dtype=np.uint64))
