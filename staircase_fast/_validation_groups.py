@@ -96,6 +96,8 @@ def _missing_group(missing: NDArray[np.bool_]) -> NoReturn:
 
 
 def _plain_groups(array: Column) -> GroupColumn:
+    if array.ndim != 1:  # a column of lists
+        _bad_key(array[0].tolist(), 0)
     if array.dtype.kind in "iub":
         return _integer_groups(array)
     if array.dtype.kind not in "OUST":
@@ -112,11 +114,18 @@ def _key(given: Any, row: int, name: str = "groups") -> Key:
     """A key as Python has it."""
     for kind, known in _KINDS:
         if isinstance(given, known):
-            key: Key = given.decode() if isinstance(given, bytes) else kind(given)
+            key: Key = _decoded(given, row, name) if isinstance(given, bytes) else kind(given)
             if kind is int and not _fits(key):
                 raise ValueError(f"`{name}` must be integers of 64 bits; got {given!r} at index {row}.")
             return key
     return _bad_key(given, row, name)
+
+
+def _decoded(given: bytes, row: int, name: str) -> str:
+    try:
+        return given.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"`{name}` must be text in UTF-8 where they are bytes; got {given!r} at index {row}.") from None
 
 
 def _fits(key: Any) -> bool:
@@ -223,6 +232,10 @@ def _polars_groups(given: Any) -> GroupColumn:
 def _arrow_groups(given: Any) -> GroupColumn:
     from staircase_fast import _columns_arrow
 
+    if str(given.type).startswith("run_end_encoded"):  # first, for it counts no nulls
+        from pyarrow.compute import run_end_decode
+
+        given = run_end_decode(given)
     if given.null_count:
         _missing_group(_columns_arrow.flags(given.is_null()))
     kind = str(given.type)
