@@ -125,7 +125,9 @@ def _decoded(given: bytes, row: int, name: str) -> str:
     try:
         return given.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"`{name}` must be text in UTF-8 where they are bytes; got {given!r} at index {row}.") from None
+        raise ValueError(
+            f"`{name}` must be text in UTF-8 where they are bytes; got {given!r} at index {row}."
+        ) from None
 
 
 def _fits(key: Any) -> bool:

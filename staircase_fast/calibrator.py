@@ -148,7 +148,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         if self.estimator is None:
             (X,) = _validation_sklearn.readable(X=X)
         check_consistent_length(X, codes, sample_weight)
-        weights = None if sample_weight is None else _validation.weight_column("sample_weight", sample_weight, "y", codes)
+        weights = (
+            None if sample_weight is None else _validation.weight_column("sample_weight", sample_weight, "y", codes)
+        )
         _validation_sklearn.some_weight(weights)
         if self.estimator is None:
             _validation_sklearn.nothing_to_pass(fit_params)
