@@ -159,7 +159,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             pairs = [CalibratedPair(None, rows.staircases(scores, slice(None), options))]
             _validation_sklearn.feature_names(self, X, reset=True)
             if any(pair.estimator is not None for pair in vars(self).get("calibrated_classifiers_", [])):
-                vars(self).pop("n_features_in_", None)
+                self.__dict__.pop("n_features_in_", None)
         else:
             X, y = indexable(X, y)
             for_fit, for_split = self._routed(sample_weight, fit_params)
@@ -168,7 +168,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
                 cv=self.cv, ensemble=ensemble, n_jobs=self.n_jobs, fit_params=for_fit, split_params=for_split,
             )  # fmt: skip
             for name in ("n_features_in_", "feature_names_in_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
                 if hasattr(pairs[0].estimator, name):
                     setattr(self, name, getattr(pairs[0].estimator, name))
         self.classes_, self.calibrated_classifiers_ = classes, pairs

@@ -8,6 +8,9 @@ for what they have become.
 One round pools every longest run of neighbours that do not strictly rise; rounds follow until all do.  It ends, for a
 round that pools anything leaves fewer steps, and one step is monotone.  What is left is strictly monotone, for that is
 when it ends.  If successes and failures change places and scores change signs, so does the result, but for rounding.
+
+After the first round only what was pooled in the last one can fall, beside its neighbours: there may be as many rounds
+as steps, where each pools one more, and all of them together look at no more than a few times as many.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast._columns import Column
 from staircase_fast._validation import Steps
 from staircase_fast.staircase import Staircase
 
@@ -27,17 +31,8 @@ def with_prior(stairs: Staircase, pseudo_count: float) -> Staircase:
     if pseudo_count == 0.0:
         return stairs
     side = 1 if stairs.increasing else -1
-    sums = (stairs.values * stairs.weights)[::side]
-    weights, counts = stairs.weights[::side], stairs.counts[::side]
-    starts = np.arange(stairs.n_steps)  # which of the steps each pooled one begins with
-    while True:
-        values = np.minimum((sums + pseudo_count) / (weights + 2 * pseudo_count), _NEAREST_TO_ONE)
-        rises = np.append(True, values[1:] > values[:-1])
-        if rises.all():
-            break
-        firsts = np.flatnonzero(rises)
-        sums, weights, counts = (np.add.reduceat(column, firsts) for column in (sums, weights, counts))
-        starts = starts[firsts]
+    given = [column[::side] for column in (stairs.values * stairs.weights, stairs.weights, stairs.counts)]
+    starts, values, weights, counts = _pooled(given, pseudo_count)
     ends = np.append(starts[1:], stairs.n_steps) - 1
     if side < 0:
         starts, ends = stairs.n_steps - 1 - ends, stairs.n_steps - 1 - starts
@@ -46,3 +41,33 @@ def with_prior(stairs: Staircase, pseudo_count: float) -> Staircase:
     return Staircase._of_steps(
         Steps(own[0], own[1], own[2], own[3], np.ascontiguousarray(counts[::side])), stairs.loss, stairs.increasing
     )
+
+
+def _pooled(given: list[Column], pseudo_count: float) -> tuple[Column, Column, Column, Column]:
+    """Which of the steps each pooled one begins with, and its value, weight and count; of sums, weights and counts."""
+    n = len(given[0])
+    sums, weights, counts = columns = [np.pad(column, 1) for column in given]  # a step at each end, never pooled
+    values = np.append(_posterior(sums[:-1], weights[:-1], pseudo_count), np.inf)
+    values[0] = -np.inf
+    after, before = np.arange(1, n + 3), np.arange(-1, n + 1)
+    alone = np.ones(n + 2, dtype=bool)  # steps that were not pooled with one before them
+    lefts = np.arange(n + 1)  # steps that may not rise to the next one
+    while len(lefts := lefts[~(values[after[lefts]] > values[lefts])]):
+        rights = after[lefts]
+        runs = np.flatnonzero(np.append(True, rights[:-1] != lefts[1:]))
+        heads, tails = lefts[runs], rights[np.append(runs[1:], len(rights)) - 1]
+        members = np.insert(rights, runs, heads)
+        for column in columns:
+            column[heads] = np.add.reduceat(column[members], runs + np.arange(len(runs)))
+        values[heads] = _posterior(sums[heads], weights[heads], pseudo_count)
+        alone[rights] = False
+        after[heads] = after[tails]
+        before[after[tails]] = heads
+        lefts = np.unique(np.append(before[heads], heads))
+    kept = np.flatnonzero(alone)[1:-1]
+    return kept - 1, values[kept], weights[kept], counts[kept]
+
+
+def _posterior(sums: Column, weights: Column, pseudo_count: float) -> Column:
+    found: Column = np.minimum((sums + pseudo_count) / (weights + 2 * pseudo_count), _NEAREST_TO_ONE)
+    return found

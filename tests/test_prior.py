@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reference import steps_with_prior
 
 import staircase_fast as sf
+from staircase_fast import prior
 from staircase_fast.prior import with_prior
 
 weights_and_labels = st.lists(
@@ -67,6 +68,21 @@ def test_a_pooled_step_may_take_in_another_one():
     # 81/102 and 1.9/3 fall; the third, 3/4, is above the second, but not above both pooled, 81.9/103
     stairs = sf.fit([1, 2, 3], [0.8, 0.9, 1.0], sample_weight=[100, 1, 2], loss="log")
     assert with_prior(stairs, 1.0).values.tolist() == pytest.approx([83.9 / 105])
+
+
+def test_a_round_looks_only_at_what_the_last_one_pooled(monkeypatch):
+    n, seen, posterior = 1000, [], prior._posterior
+
+    def counted(sums, *rest):
+        seen.append(len(sums))
+        return posterior(sums, *rest)
+
+    monkeypatch.setattr(prior, "_posterior", counted)
+    weights = np.append(1e9, np.ones(n - 1))  # a heavy step takes in one light step after the other
+    stairs = sf.fit(range(n), np.linspace(0.9, 0.99, n), sample_weight=weights, loss="log")
+    assert with_prior(stairs, 1.0).n_steps == 1
+    assert len(seen) > n / 2
+    assert sum(seen) < 3 * n
 
 
 def test_no_weight_is_so_large_that_a_probability_becomes_0_or_1():
