@@ -213,6 +213,8 @@ def _pandas_groups(given: Any) -> GroupColumn:
         return _coded_groups(np.asarray(parts.codes), list(parts.categories))
     if isinstance(given.dtype, np.dtype):
         return _plain_groups(given.to_numpy())
+    if hasattr(given.dtype, "pyarrow_dtype"):
+        return _arrow_groups(getattr(given, "array", given).__arrow_array__())
     codes, values = given.factorize()
     return _coded_groups(codes, list(values))
 

@@ -11,6 +11,7 @@ import pytest
 from comparing import assert_same_staircase
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas.arrays import ArrowExtensionArray
 from pyarrow.compute import run_end_encode
 from strategies import rows as any_rows
 
@@ -205,6 +206,8 @@ STRINGS = {
     "arrow view": pa.array(WORDS, pa.string_view()),
     "arrow dictionary": pa.array(WORDS).dictionary_encode(),
     "arrow repeated": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4]), pa.array(WORDS)),
+    "pandas runs": pd.Series(ArrowExtensionArray(run_end_encode(pa.array(WORDS)))),
+    "pandas arrow dictionary": pd.Series(ArrowExtensionArray(pa.array(WORDS).dictionary_encode())),
     "arrow runs": run_end_encode(pa.array(WORDS)),
     "arrow chunked runs": pa.chunked_array([run_end_encode(pa.array(part)) for part in (WORDS[:2], WORDS[2:])]),
     "arrow chunks": pa.chunked_array([WORDS[:2], WORDS[2:]]),
@@ -235,6 +238,8 @@ INTEGERS = {
     "pandas": pd.Series(NUMBERS),
     "pandas nullable": pd.Series(NUMBERS, dtype="Int32"),
     "pandas categorical": pd.Series(NUMBERS).astype("category"),
+    "pandas arrow": pd.Index(NUMBERS, dtype="int64[pyarrow]"),
+    "pandas runs": ArrowExtensionArray(run_end_encode(pa.array(NUMBERS))),
     "polars": pl.Series(NUMBERS),
     "arrow": pa.array(NUMBERS),
     "arrow chunks": pa.chunked_array([NUMBERS[:1], NUMBERS[1:]]),
@@ -267,7 +272,7 @@ def test_groups_are_bools():
     for groups in (
         [True, False, True], np.array([True, False, True]), np.array([True, False, True], dtype=object),
         pd.Series([True, False, True], dtype="boolean"), pl.Series([True, False, True]), pa.array([True, False, True]),
-        run_end_encode(pa.array([True, False, True])),
+        run_end_encode(pa.array([True, False, True])), pd.Series([True, False, True], dtype="bool[pyarrow]"),
     ):  # fmt: skip
         found = sf.fit_groups(x, y, groups)
         assert [*map(repr, found)] == ["False", "True"]
@@ -295,9 +300,11 @@ def test_groups_are_bools():
         (pa.array(["a", "b", None]), ValueError, r"missing entries; got None at index 2"),
         (pa.array([1, 2, None]), ValueError, r"missing entries; got None at index 2"),
         (pa.array([1.5, 2.5, 2.5]), TypeError, r"got 1.5 at index 0"),
-        (run_end_encode(pa.array(["a", "b", None])), ValueError, r"missing entries; got None at index 2"),
+        (run_end_encode(pa.array([1, 2, None])), ValueError, r"missing entries; got None at index 2"),
+        (pd.Series([1, 2, None], dtype="int64[pyarrow]"), ValueError, r"missing entries; got None at index 2"),
+        (pd.Series([1.5, 2.5, 2.5], dtype="double[pyarrow]"), TypeError, r"got 1.5 at index 0"),
         (pl.Series([[1, 2]] * 3, dtype=pl.Array(pl.Int64, 2)), TypeError, r"strings or bools; got \[1, 2\] at index 0"),
-        (pl.Series([{"a": 1, "b": "x"}] * 3), TypeError, r"strings or bools; got \[1, 'x'\] at index 0"),
+        (pl.Series([{"a": 1}] * 3), TypeError, r"strings or bools; got \[1\] at index 0"),
         (np.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
         (pa.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ValueError, r"missing entries; got a masked one at index 1"),
