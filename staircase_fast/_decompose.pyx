@@ -4,7 +4,7 @@ Kernels here assume clean input: n >= 1, columns of one length, forecasts, targe
 weights >= 0, edges in order and not all the same.
 """
 
-from libc.math cimport fabs
+from libc.math cimport fabs, isinf
 
 from staircase_fast._slopes cimport Model, fill_values
 from staircase_fast._twofold cimport Twofold, add
@@ -55,15 +55,15 @@ def add_up(
                 part[k] = 0.0
             for i in range(n):
                 if weights.shape[0]:
-                    w = weights[start + i] / unit
-                    if w == 0.0:              # its loss may be infinite
+                    if weights[start + i] == 0.0:
                         continue
-                part[0] += w * own[i]
-                part[1] += w * (own[i] - best[i])
-                part[2] += w * (alike[i] - best[i])
-                part[3] += w * alike[i]
+                    w = weights[start + i] / unit
+                part[0] += weighted(w, own[i])
+                part[1] += weighted(w, own[i] - best[i])
+                part[2] += weighted(w, alike[i] - best[i])
+                part[3] += weighted(w, alike[i])
                 if forecasts[start + i] != recalibrated[start + i]:
-                    part[4] += w * fabs(forecasts[start + i] - recalibrated[start + i])
+                    part[4] += weighted(w, fabs(forecasts[start + i] - recalibrated[start + i]))
             for k in range(SUMS):
                 add(&total[k], part[k])
             start += n
@@ -71,6 +71,11 @@ def add_up(
             # where a sum is infinite, what was lost of it is no number
             sums[k] = total[k].hi + (total[k].lo if total[k].lo == total[k].lo else 0.0)
         count(forecasts, weights, edges, counts)
+
+
+cdef inline double weighted(double w, double loss) noexcept nogil:
+    """A weight above 0 may be 0 as a share of all, and an infinite loss counts even so."""
+    return loss if isinf(loss) else w * loss
 
 
 cdef inline void count(

@@ -7,8 +7,8 @@ segment: whatever is drawn, no step ends within it, for no target in it is below
 How often cells count is multinomial: counts of Poisson distributions that make fewer than all draws, and the draws that
 are missing, one by one.  Given their sum, such counts are multinomial, so that nothing is approximate.
 
-Kernels here assume clean input: at least one row, targets and weights of a size of at most 1, and work space for a
-block of each segment.
+Kernels here assume clean input: at least one row, targets and weights of a size of at most 1 whose products do not
+underflow, and work space for a block of each segment.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t

@@ -233,7 +233,7 @@ def reliability(
     As many rows are drawn as there are of weight > 0, each as likely as the others; a row that is drawn brings its
     weight along.  What is drawn is exactly multinomial.  For "consistency", forecasts and weights stay as they are.
     Each resample has a random state of its own, made from the seed and its number.  Means take a few nanoseconds per
-    row and resample, other losses as long as a fit.
+    row and resample; other losses, and weights or targets more than 300 decimal orders apart, as long as a fit.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.  Ctrl-C stops between two resamples.
 

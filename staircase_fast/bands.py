@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from staircase_fast import _resample, solve, threads
 from staircase_fast import _validation_reliability as _validation
 from staircase_fast._validation import Columns, library, rows_of_losses
 from staircase_fast._validation_reliability import Plan, Progress
-from staircase_fast.losses import Loss, PoissonDeviance
+from staircase_fast.exact import extent_of
+from staircase_fast.losses import Loss, PoissonDeviance, SquaredError
 from staircase_fast.ordered import UNBOUNDED
 from staircase_fast.solve import Samples
 from staircase_fast.staircase import Staircase
@@ -27,6 +29,8 @@ _FEW_ROWS = 256  # are drawn one by one
 _SHORT = 4.0  # standard deviations by which the sum of Poisson counts is too low on average
 _MEANS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # of the tables, in rows
 _EACH_ROW = np.empty(0, dtype=np.int64)
+_LEAST = math.ulp(0.0)
+_POWERS = 1020  # of two between numbers of up to 1 that keep all their digits
 
 
 class Bands(NamedTuple):
@@ -71,13 +75,15 @@ def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_thr
     places = _places(samples.scores, borders, stairs)
     if isinstance(loss, PoissonDeviance):
         samples = solve.as_means(samples)
+    means, exactly = loss.is_mean or isinstance(loss, PoissonDeviance), _far_apart(samples)
     unit = 0
     if plan.kind == "consistency":
-        make_fit = _simulated(samples, borders, places)
-    elif loss.is_mean or isinstance(loss, PoissonDeviance):
+        _validation.labels(samples.targets)
+        make_fit = (_simulated_exactly if exactly else _simulated)(samples, borders, places)
+    elif means and not exactly:
         make_fit, unit = _drawn(samples, borders, places)
     else:
-        make_fit = _drawn_under(kept, samples, borders, places)
+        make_fit = _drawn_under(SquaredError() if means else kept, samples, borders, places)
     curves = np.empty((plan.n_resamples, len(places)))
     _run(make_fit, curves, plan, n_threads)
     np.clip(np.ldexp(curves, unit, out=curves), *loss.value_range, out=curves)
@@ -91,6 +97,17 @@ def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers
         ends = np.searchsorted(scores, np.concatenate([stairs.left, stairs.right]).astype(scores.dtype))
         rows = np.concatenate([rows, ends])
     return np.unique(np.searchsorted(borders, rows, side="right") - 1).astype(np.int64, copy=False)
+
+
+def _far_apart(samples: Samples) -> bool:
+    """Whether some products of targets and weights are too small beside others for kernels here, which round."""
+    powers = 0
+    for column in (samples.targets, samples.weights):
+        if len(column):
+            extent = extent_of(column, 1)
+            greatest = max(-extent.lowest, extent.highest)
+            powers += math.frexp(greatest)[1] - math.frexp(extent.least)[1] if greatest else 0
+    return powers > _POWERS
 
 
 def _scaled(samples: Samples) -> tuple[_Floats, _Floats, int]:
@@ -144,7 +161,7 @@ def _drawn(samples: Samples, borders: _Integers, places: _Integers) -> tuple[Cal
 
 
 def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
-    """The same under any other loss."""
+    """The same under any loss; means are exact."""
     n, tables = len(samples.scores), _tables(len(samples.scores))
     observation = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
     scores = samples.scores[borders[places]]
@@ -157,21 +174,28 @@ def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Inte
             rows = np.flatnonzero(counts)
             weights = counts[rows].astype(np.float64)
             if len(samples.weights):
-                weights *= samples.weights[rows]
+                given = samples.weights[rows]
+                # the heaviest may be drawn again and again: the sum must be a number even so, and no row may get lost
+                excess = math.frexp(float(given.max()))[1] + n.bit_length() - sys.float_info.max_exp
+                weights *= np.maximum(np.ldexp(given, -excess), _LEAST) if excess > 0 else given
             own = loss.of_rows(rows) if loss.per_sample else loss
             ends = np.append(observation[rows[1:]] != observation[rows[:-1]], True).view(np.uint8)
             drawn = Samples(samples.scores[rows], samples.targets[rows], weights, own.parameters, ends)
-            steps = solve.fit_samples(drawn, own, decreasing=False, bounds=UNBOUNDED, limits=solve.Limits())
-            values[:] = steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
+            values[:] = _fitted(drawn, own, scores)
 
         return fit
 
     return make_fit
 
 
+def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
+    """The values of a fit at these scores; one before all of its rows has the value of the first."""
+    steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, limits=solve.Limits())
+    return steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
+
+
 def _simulated(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
     """The same forecasts, and labels that are 1 by the chance that was forecast."""
-    _validation.labels(samples.targets)
     chances = samples.scores[borders[:-1]].astype(np.float64)
     ends = borders[1:] if len(samples.ends) else _EACH_ROW
     w = samples.weights
@@ -182,6 +206,17 @@ def _simulated(samples: Samples, borders: _Integers, places: _Integers) -> Calla
         return lambda state, values: _resample.fit_simulated(state, chances, ends, w, places, *work, values)
 
     return make_fit
+
+
+def _simulated_exactly(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
+    """The same with exact means."""
+    chances, scores = samples.scores.astype(np.float64), samples.scores[borders[places]]
+
+    def fit(state: NDArray[np.uint64], values: _Floats) -> None:
+        labels = (np.random.default_rng(state).random(len(chances)) < chances).astype(np.float64)
+        values[:] = _fitted(samples._replace(targets=labels), SquaredError(), scores)
+
+    return lambda: fit
 
 
 def _tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:

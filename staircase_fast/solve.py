@@ -176,6 +176,8 @@ def _distinct(blocks: Blocks) -> Blocks:
 
 
 def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
+    if loss.is_mean:
+        return _by_mean(samples)
     if isinstance(loss, PoissonDeviance):
         if len(samples.parameters) > 1:
             return _by_mean(as_means(samples))

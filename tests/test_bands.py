@@ -245,6 +245,49 @@ def test_the_size_of_targets_and_weights_does_not_matter(exponent):
     assert np.array_equal(simulated, curves(x, labels, w, kind="consistency", n_resamples=3)[1])
 
 
+EXTREME = {
+    "weights": ([0, 1, 0, 1, 1, 0], [1e300, 1e-300, 3e-300, 1e300, 1e-300, 2e-300]),
+    "targets": ([1e300, 2e-300, 3e-300, 1e-300, 2e300, 1], None),
+    "products": ([1e-200, 1, 3e-200, 2e-200, 1, 0], [1e-200, 1, 1e-200, 1e-200, 1, 1e-200]),
+}
+
+
+@pytest.mark.parametrize("score", ["squared", "poisson_deviance"])
+@pytest.mark.parametrize("rows", EXTREME.values(), ids=EXTREME)
+def test_a_resampled_curve_is_the_fit_however_far_apart_targets_and_weights_are(rows, score):
+    x, (y, w) = np.linspace(0.1, 0.6, 6), rows
+    places, curve = curves(x, y, w, score=score, n_resamples=200)
+    for number in range(200):
+        counts = drawn(6, EACH_ROW, number)
+        own = np.repeat(np.arange(6), counts)
+        weights = None if w is None else np.array(w)[own]
+        expected = sf.fit(x[own], np.array(y)[own], sample_weight=weights, loss=score)(places)
+        assert curve[number] == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_a_weight_that_is_nothing_beside_others_still_makes_a_step():
+    # a quarter of all resamples has the light row alone
+    for exponent in (100, 300):
+        w = [10.0**exponent, 10.0**-exponent]
+        found = sf.reliability([0.2, 0.8], [0, 1], sample_weight=w, bands="confidence", n_resamples=400, seed=0).bands
+        assert (found.lower.tolist(), found.upper.tolist()) == ([0, 0], [1, 1])
+
+
+@pytest.mark.parametrize(("score", "light"), [("squared", 5e-324), ("quantile", 1e300)])
+def test_a_weight_near_the_greatest_float_can_be_drawn_twice(score, light):
+    found = curves([0.1, 0.2], [0, 1], [1.5e308, light], score=score, n_resamples=200)[1]
+    assert set(map(tuple, found.tolist())) == {(0, 0), (0, 1), (1, 1)}
+
+
+@pytest.mark.parametrize("w", [[1e300, 1e-300, 1e300, 2e-300], [1e-300, 1e300, 1e-300, 1e300]])
+@pytest.mark.parametrize("x", [[0.2, 0.4, 0.6, 0.8], [0.0, 0.5, 0.5, 1.0]], ids=["apart", "tied"])
+def test_labels_that_forecasts_allow_count_however_light_they_are(x, w):
+    places, curve = curves(x, [0, 1, 0, 1], w, kind="consistency", n_resamples=4000)
+    expected = dict(zip(x, simulated_means(x, w), strict=True))
+    error = curve.std(axis=0) / math.sqrt(len(curve))
+    assert np.all(np.abs(curve.mean(axis=0) - [float(expected[one]) for one in places]) <= 4 * error + 1e-15)
+
+
 def test_negative_zero_and_float32_scores_are_what_they_are():
     x = np.array([-0.0, 0.0, 0.1, 0.7], dtype=np.float32)
     found = sf.reliability(x, [0, 1, 0, 1], bands="consistency", n_resamples=30, seed=0).bands

@@ -110,6 +110,8 @@ def test_what_happened_although_it_was_impossible_has_an_infinite_log_loss():
     absent = sf.reliability([0.0, 0.5, 0.5, 1.0], [1, 0, 1, 1], score="log", sample_weight=[0, 1, 1, 1])
     assert absent == sf.reliability([0.5, 0.5, 1.0], [0, 1, 1], score="log", sample_weight=[1, 1, 1])
     assert math.isfinite(absent.mean_score)
+    light = sf.reliability([0, 0.5], [1, 1], score="log", sample_weight=[1e-300, 1e300])
+    assert (light.mean_score, light.miscalibration) == (math.inf, math.inf)
 
 
 def test_one_row_is_enough():
