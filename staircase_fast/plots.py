@@ -6,6 +6,7 @@ transparent: vector files stay small, and printers get them right.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _STRIP = 0.2  # of the height of the curve is for the histogram below it
 _GAP = 0.04  # of it is left free between them
 _FINE = 1024  # places along an axis: lines are wider than what lies between two
 _BETWEEN = 12  # points between the names of numbers and the numbers
+_FAR = 1e305  # what is farther from 0 is drawn in thousands: matplotlib adds up edges of bars
 _CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
 
 
@@ -36,6 +38,10 @@ def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, nu
     """A reliability diagram: see `Reliability.plot`."""
     ax = ax if ax is not None else _new_axes(5.0, 5.6)
     low, high = _ends(found)
+    far = max(-low, high) > _FAR
+    if far:
+        found = _in_thousands(found)
+        low, high = _ends(found)
     ax.plot(
         [low, high], [low, high], color=_DIAGONAL, linewidth=0.9, linestyle=(0, (5, 4)), zorder=1.5, label="calibrated"
     )
@@ -57,8 +63,9 @@ def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, nu
     _tidy(ax)
     ax.spines["left"].set_bounds(low, high)
     probabilities = found.stairs.loss.is_mean and (low, high) == (0.0, 1.0)
-    ax.set_xlabel("forecast probability" if probabilities else "forecast")
-    ax.set_ylabel("observed frequency" if probabilities else "recalibrated forecast")
+    unit = " / 1000" if far else ""
+    ax.set_xlabel("forecast probability" if probabilities else f"forecast{unit}")
+    ax.set_ylabel("observed frequency" if probabilities else f"recalibrated forecast{unit}")
     return ax
 
 
@@ -95,6 +102,17 @@ def _ends(found: Reliability) -> tuple[float, float]:
     edges, values = found.histogram.edges, found.stairs.values
     numbers = np.concatenate([edges[[0, -1]], values[np.isfinite(values)]])
     return float(numbers.min()), float(numbers.max())
+
+
+def _in_thousands(found: Reliability) -> Reliability:
+    """The same with forecasts in thousands."""
+    stairs, edges, bands = found.stairs, found.histogram.edges / 1000, found.bands
+    if bands is not None:
+        bands = bands._replace(x=bands.x / 1000, lower=bands.lower / 1000, upper=bands.upper / 1000)
+    left, right, values = (column / 1000 for column in (stairs.left, stairs.right, stairs.values))
+    steps = _validation.Steps(left, right, values, stairs.weights, stairs.counts)
+    smaller = stairs._of_steps(steps, stairs.loss, stairs.increasing)
+    return replace(found, stairs=smaller, histogram=found.histogram._replace(edges=edges), bands=bands)
 
 
 def _finite(*columns: _Floats) -> list[_Floats]:

@@ -216,6 +216,18 @@ def test_one_forecast_makes_a_picture(ax):
     assert sf.reliability([1e20], [1e20], score="squared").plot(Figure().subplots())
 
 
+@pytest.mark.parametrize("numbers", [[-1e308, 0.0, 1e308], [1e308, 1.5e308, 1.79e308]])
+def test_forecasts_near_the_greatest_float_are_drawn_in_thousands(ax, numbers):
+    found = sf.reliability(numbers, [0, 1, 2], score="huber", bands="confidence", n_resamples=20, seed=0)
+    found.plot(ax)
+    pixels(ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("forecast / 1000", "recalibrated forecast / 1000")
+    assert ax.get_xlim()[1] > numbers[-1] / 1000
+    thick = np.array(line(ax, "recalibrated"))
+    assert thick[~np.isnan(thick[:, 0])][::2, 0].tolist() == (np.array(numbers) / 1000).tolist()
+    assert found.stairs.right[-1] == numbers[-1]
+
+
 def test_steps_reach_from_their_first_score_to_the_next_step(ax):
     stairs = sf.fit([1, 2, 3, 5, 8], [1, 3, 2, 4, 4])
     assert stairs.plot(ax, color="red", label="fit") is ax
