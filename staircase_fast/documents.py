@@ -118,7 +118,7 @@ def numbers_of(name: str, given: object) -> list[Any]:
         try:
             numbers.append(number(entry))
         except (TypeError, OverflowError):
-            shown = f"an integer of {entry.bit_length()} bits" if isinstance(entry, int) else repr(entry)
+            shown = f"an integer of {entry.bit_length()} bits" if type(entry) is int else repr(entry)
             raise ValueError(f"field `{name}` must hold numbers; got {shown} at index {index}.") from None
     return numbers
 

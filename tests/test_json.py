@@ -150,6 +150,16 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
         sf.Staircase.load(path)
 
 
+@pytest.mark.parametrize("field", ["values", "weights", "counts"])
+@pytest.mark.parametrize(
+    ("entry", "shown"), [(True, "True"), (None, "None"), ("x", "'x'"), (1 << 2000, "an integer of 2001 bits")]
+)
+def test_what_is_no_number_is_told_as_what_it_is(field, entry, shown):
+    document = json.loads(sf.fit([1], [1]).to_json()) | {field: [entry]}
+    with pytest.raises(ValueError, match=f"field `{field}` must hold numbers; got {shown} at index 0"):
+        sf.Staircase.from_json(json.dumps(document))
+
+
 def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
     staircase, archive = tmp_path / "staircase.json", tmp_path / "cities.staircases"
     sf.fit([1], [1]).save(staircase)
