@@ -162,6 +162,15 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0, rows: Any = Non
         raise ValueError(f"{file}: {text}") from None
 
 
+@contextlib.contextmanager
+def told_of_values() -> Iterator[None]:
+    """Scores that are refused in here are the values of a model, not a column of the file."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(str(error).replace("`scores`", "values of the model")) from None
+
+
 def _of_bytes(error: UnicodeDecodeError) -> str:
     return f"text must be UTF-8; got byte {error.object[error.start]:#x} at {error.start} of the first line."
 

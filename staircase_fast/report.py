@@ -13,6 +13,7 @@ from typing import Any
 import staircase_fast as sf
 from staircase_fast import _validation_tables, files, report_page
 from staircase_fast.commands import Model, Result, collected, keys_for, load, place, told_of
+from staircase_fast.ordered import UNBOUNDED
 
 
 def report(options: argparse.Namespace) -> Result:
@@ -65,15 +66,17 @@ def _facts(options: argparse.Namespace, given: Model | None, columns: dict[str, 
     model = given
     if groups is not None:
         groups = keys_for(given, groups, options)
+    fitting = {"loss": loss, "bounds": UNBOUNDED, "n_threads": options.threads}  # log-odds may be infinite
     if model is None and groups is None:
-        model = sf.fit(**columns, loss=loss, n_threads=options.threads)
+        model = sf.fit(**columns, **fitting)
     elif model is None:
-        model = sf.fit_groups(**columns, groups=groups, loss=loss, n_threads=options.threads)
+        model = sf.fit_groups(**columns, groups=groups, **fitting)
     if isinstance(model, sf.StaircaseMap):
         calibrated = model.predict(scores, groups, n_threads=options.threads)
     else:
         calibrated = model.predict(scores, n_threads=options.threads)
-    after = sf.reliability(calibrated, **rest, **settings)
+    with _validation_tables.told_of_values():
+        after = sf.reliability(calibrated, **rest, **settings)
     name = os.path.basename(place(options, options.data).name)
     return report_page.Facts(name, before, after, model, given is None, _made(options, model))
 
@@ -83,17 +86,23 @@ def _made(options: argparse.Namespace, model: Model) -> dict[str, str]:
     import datetime as dt
     import platform
     import shlex
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
     paths = {options.data, options.model, options.output, options.plot}
-    words = [os.path.basename(word) if word in paths else word for word in options.arguments]
-    libraries = ("numpy", "pyarrow", "matplotlib")
+    words = [_without_folder(word, paths) for word in options.arguments]
+    libraries = []
+    for name in ("numpy", "pyarrow", "matplotlib"):
+        with contextlib.suppress(PackageNotFoundError):  # numbers need no matplotlib
+            libraries.append(f"{name} {version(name)}")
     return {
         "command": shlex.join(["staircase-fast", *words]),
         "loss of the model": repr(model.loss),
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "versions": ", ".join(
-            [f"staircase_fast {sf.__version__}", f"Python {platform.python_version()}"]
-            + [f"{name} {version(name)}" for name in libraries]
-        ),
+        "versions": ", ".join([f"staircase_fast {sf.__version__}", f"Python {platform.python_version()}", *libraries]),
     }
+
+
+def _without_folder(word: str, paths: set[str | None]) -> str:
+    """A word of a command line; a path, alone or behind an option and "=", by its name."""
+    option, equals, path = ("", "", word) if word in paths else word.partition("=")
+    return option + equals + os.path.basename(path) if path in paths else word

@@ -2,6 +2,7 @@
 
 import base64
 import html.parser
+import importlib.metadata
 import io
 import json
 import re
@@ -217,6 +218,45 @@ def test_what_is_refused_leaves_neither_page_nor_picture(folder, tmp_path, capsy
     assert cli.main([*words, str(tmp_path / "a.png")]) == 1
     assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_without_matplotlib_there_are_numbers_and_what_to_install_for_a_page(folder, tmp_path, capsys, monkeypatch):
+    def version(name):
+        if name == "matplotlib":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1.2.3"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert report(capsys, folder / "new.parquet")["rows"] == 2000
+    assert cli.main(["report", str(folder / "new.parquet"), "--output", str(tmp_path / "a.html")]) == 1
+    assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
+
+
+def test_values_of_a_model_that_make_no_sense_are_not_told_of_the_column(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("score,label\n0.3,0\n0.7,1\n")
+    sf.fit([0, 0.5], [1, 5]).save(tmp_path / "m.json")
+    assert cli.main(["report", str(tmp_path / "a.csv"), "--model", str(tmp_path / "m.json")]) == 1
+    message = "a.csv: values of the model must be in [0, 1] for brier; got 5.0 at index 1."
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--group", "g"]])
+def test_log_odds_may_be_infinite(tmp_path, capsys, words):
+    (tmp_path / "a.csv").write_text("score,label,g\n-1,0,a\n0,1,a\n0,0,b\n2,1,b\n")
+    found = report(capsys, tmp_path / "a.csv", "--loss", "logistic", *words)
+    before = sf.reliability([-1, 0, 0, 2], [0, 1, 0, 1], score="logistic")
+    assert found["before"]["mean_score"] == before.mean_score
+    assert found["after"]["mean_score"] < before.mean_score
+
+
+def test_files_are_told_by_their_names_alone_however_they_are_given(folder, tmp_path, capsys, drawn):
+    path = tmp_path / "a=b.html"
+    words = f"--model={folder / 'm.json'}", "--score=score", f"--out={path}", "--plot", tmp_path / "c=d.png"
+    report(capsys, folder / "new.parquet", *words)
+    command = "report new.parquet --model=m.json --score=score --out=a=b.html --plot c=d.png --json"
+    assert command in Page(path.read_text()).text
+    assert str(tmp_path) not in path.read_text()
 
 
 def test_pictures_are_drawn_in_every_format_and_are_the_same_each_time(folder, tmp_path, capsys):
