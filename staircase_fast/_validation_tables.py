@@ -68,8 +68,8 @@ def picture_format(path: str) -> str:
 def delimiter(text: str) -> str:
     """What stands between columns of text; a tab may be written as backslash t."""
     found = "\t" if text == r"\t" else text
-    if len(found) != 1 or found in '"\r\n':
-        raise ValueError(f"`delimiter` must be a single character; got {text!r}.")
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise ValueError(f"`delimiter` must be a single ASCII character; got {text!r}.")
     return found
 
 

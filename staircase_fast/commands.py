@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast import _columns_arrow, _validation, _validation_groups, _validation_tables, files, tables
+from staircase_fast import _validation, _validation_groups, _validation_tables, files, tables
 from staircase_fast.tables import Source
 
 Model = sf.Staircase | sf.StaircaseMap
@@ -178,7 +178,8 @@ def apply(options: argparse.Namespace) -> Result:
         coming = tables.ahead(source.batches(None))
         first = next(coming, None)
         known = first.schema if first is not None and source.place.is_text else source.schema
-        at = names.index(options.name) if options.name in names else len(names)
+        taken = options.name in names
+        at = _validation_tables.position(source.place.name, names, options.name) if taken else len(names)
         schema = _with_column(known, at, options.name)
         with tables.writing(target, schema, source) as write, progress(source, "apply") as bar:
             while first is not None:
@@ -248,18 +249,19 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     # as a whole first: messages are to name rows of the file
     given = _validation.columns(columns["scores"], columns["targets"], columns.get("sample_weight"))
     _validation_groups.rows_of_groups(*given, settings["loss"] or model.loss, 1)
-    keys = columns.pop("groups")
-    encoded = keys.dictionary_encode().unify_dictionaries().combine_chunks()
-    numbers, found = _columns_arrow.read("groups", encoded.indices), encoded.dictionary.to_pylist()
-    order = np.argsort(numbers, kind="stable")
-    borders = np.searchsorted(numbers[order], np.arange(len(found) + 1))
+    column = _validation_groups.group_column(columns.pop("groups"), len(columns["scores"]))
+    places = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
+    order = np.argsort(places, kind="stable")
+    used, first = np.unique(places[order], return_index=True)
+    groups = list(zip(map(column.key, used.tolist()), np.split(order, first[1:]), strict=True))
+    unknown = [(int(rows[0]), key) for key, rows in groups if key not in model]
+    if unknown:
+        row, key = min(unknown)
+        _validation_groups.unknown_group(key, row)
     gap, worst, failed = 0.0, (-1.0, -1), []
-    for number, key in enumerate(found):
-        rows = order[borders[number] : borders[number + 1]]
-        if key not in model:
-            _validation_groups.unknown_group(key, int(rows[0]))
+    for key, rows in groups:
         proof = sf.certify(model[key], **{name: column[rows] for name, column in columns.items()}, **settings)
         gap, worst = gap + proof.gap, max(worst, (proof.gap, int(rows[proof.worst_index])))
         if not proof.optimal:
             failed.append(key)
-    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(found), "groups_failed": failed}
+    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(groups), "groups_failed": failed}

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,14 @@ def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
     found = parquet.read_table("data.parquet")
     assert found.schema.names == problem().schema.names
     assert set(found["score"].to_pylist()) == {3.0}
+
+
+def test_a_column_that_stands_there_twice_is_not_replaced(folder, capsys):
+    Path("a.csv").write_text("score,x,x\n1,2,3\n")
+    sf.fit([0], [5]).save("m.json")
+    words = "apply", "a.csv", "--model", "m.json", "--name", "x", "--replace", "--output", "out.csv"
+    assert "a.csv: column 'x' stands there 2 times." in refused(capsys, *words)
+    assert not Path("out.csv").exists()
 
 
 @pytest.mark.parametrize("group", ["city", "zone", "code"])
@@ -359,8 +368,12 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
         (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1; got '0' (see"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
-        (["fit", "a.csv", "--model", "m", "--delimiter", ";;"], "`delimiter` must be a single character; got ';;'"),
-        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single character; got ''"),
+        (
+            ["fit", "a.csv", "--model", "m", "--delimiter", ";;"],
+            "`delimiter` must be a single ASCII character; got ';;'",
+        ),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single ASCII character; got ''"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", "é"], "`delimiter` must be a single ASCII character; got 'é'"),
         (["fit", "a.csv", "--model", "./a.csv"], "DATA and --model must be different files; both are"),
         (["fit", "a.csv", "--model", "-", "--json"], "--json and what is written to - cannot share standard output"),
         (["apply", "-", "--model", "-", "--output", "o"], "DATA and --model must be different files; both are '-'"),
@@ -405,6 +418,34 @@ def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
         Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
         words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
         assert message in refused(capsys, *words)
+
+
+@pytest.mark.parametrize("words", [["certify"], ["apply", "--output", "out.parquet"]])
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (pa.array([7.0, 8.0]), "must be integers, strings or bools; got 7.0 at index 0."),
+        (pa.array([Decimal(7), Decimal(8)]), "must be integers, strings or bools; got Decimal('7') at index 0."),
+        (pa.DictionaryArray.from_arrays([0, 1], [7, None]), "must not have missing entries; got None at index 1."),
+        (pa.array([9, 3]), "must be groups that were fitted, or --default a staircase; got 9 at index 0."),
+    ],
+    ids=["floats", "decimals", "null in a dictionary", "unknown"],
+)
+def test_all_commands_refuse_the_same_groups(folder, capsys, groups, message, words):
+    sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
+    with ipc.new_stream("a.arrows", pa.schema({"score": pa.int64(), "label": pa.int64(), "g": groups.type})) as file:
+        file.write(pa.record_batch([pa.array([1, 2]), pa.array([0, 1]), groups], names=["score", "label", "g"]))
+    assert f"column 'g' {message}" in refused(capsys, *words, "a.arrows", "--group", "g", "--model", "map")
+
+
+def test_certify_takes_rows_of_a_group_together_that_a_dictionary_has_twice(folder, capsys):
+    twice = pa.DictionaryArray.from_arrays([0, 1, 2], ["a", "b", "a"])
+    table = pa.table({"score": [1, 2, 3], "label": [1, 5, 0], "g": twice})
+    with ipc.new_stream("a.arrows", table.schema) as file:
+        file.write(table)
+    sf.fit_groups([1, 2, 3], [1, 5, 0], ["a", "b", "a"]).save("map")
+    code, result = told(capsys, "certify", "a.arrows", "--group", "g", "--model", "map")
+    assert (code, result["groups"], result["groups_failed"]) == (0, 2, [])
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
