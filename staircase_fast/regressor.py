@@ -240,7 +240,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         if self.out_of_bounds == "raise":
             _validation_sklearn.within(queries, float(stairs.left[0]), float(stairs.right[-1]))
         found: NDArray[Any] = self.f_(queries)
-        return found.astype(self._type_of_values(), copy=False)
+        return found.astype(self._type_of_values(queries.dtype), copy=False)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """The name of what `transform` returns.
@@ -304,7 +304,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     @property
     def y_thresholds_(self) -> NDArray[Any]:
         """The values at these."""
-        return self._at_ends(self.staircase_.values, self.staircase_.values).astype(self._type_of_values())
+        return self._at_ends(self.staircase_.values, self.staircase_.values).astype(self._type_of_values(self._dtype))
 
     def _at_ends(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[Any]:
         """Pairs, one of each step that is a single point."""
@@ -312,12 +312,12 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         ends: NDArray[Any] = np.column_stack((left, right))[kept]
         return ends
 
-    def _type_of_values(self) -> np.dtype[Any]:
-        """That of X, unless values are beyond it."""
+    def _type_of_values(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The type of X, unless values are beyond it."""
         values = self.staircase_.values
         with np.errstate(over="ignore"):
-            held = self._dtype == values.dtype or np.array_equal(np.isinf(values.astype(self._dtype)), np.isinf(values))
-        return self._dtype if held else values.dtype
+            held = dtype == values.dtype or np.array_equal(np.isinf(values.astype(dtype)), np.isinf(values))
+        return dtype if held else values.dtype
 
     def _judge_parameters(self) -> None:
         _validation.interpolation(self.interpolation)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -154,7 +155,12 @@ def _means_from(document: dict[str, Any], ends: dict[str, list[Any]], loss: Loss
     if units != [-scale.y_unit - scale.w_unit, -scale.w_unit]:
         _refuse("units", f"be {[-scale.y_unit - scale.w_unit, -scale.w_unit]} for such numbers", units)
     s, w = (_integers(name, document[name], n) for name in ("sums", "weights"))
-    unit, low, high = Fraction(2) ** scale.y_unit, Fraction(targets.lowest), Fraction(targets.highest)
+    unit = Fraction(2) ** scale.y_unit
+    # integers beyond 2**53 were rounded to these
+    low, high = (
+        Fraction(math.nextafter(end, way) if 2**53 <= abs(end) < sys.float_info.max else end)
+        for end, way in ((targets.lowest, -math.inf), (targets.highest, math.inf))
+    )
     heaviest = Fraction(weights.highest) / Fraction(2) ** scale.w_unit
     for index in range(n):
         if not 0 < w[index] <= ends["counts"][index] * heaviest:

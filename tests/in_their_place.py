@@ -29,11 +29,11 @@ class ThroughAllPoints:
     """What test_fast_predict holds the steps against: lines from each fitted score to the next, by numpy."""
 
     def __init__(self, x, y):
-        self.x, self.y, self.left, self.right = x, y, x, x
+        self.x, self.values, self.left, self.right = x, y, x, x
 
     def predict(self, scores, interpolation, out_of_bounds, n_threads):
         assert (interpolation, out_of_bounds) == ("linear", "clip")
-        return np.interp(scores, self.x, self.y)
+        return np.interp(scores, self.x, self.values)
 
 
 def build_y(self, X, y, sample_weight, trim_duplicates):

@@ -589,7 +589,15 @@ def test_what_has_no_rows_can_be_saved(loss):
     assert other.n_steps == 1
 
 
-@pytest.mark.parametrize("targets", [[1e308, -5e-324, 0.1, -np.pi], [3.0, 1.0, 2.0, 7.0], [0.0, 0.0, 0.0, 0.0]])
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [1e308, -5e-324, 0.1, -np.pi],
+        [3.0, 1.0, 2.0, 7.0],
+        [0.0, 0.0, 0.0, 0.0],
+        [2**53 + 1, 2**53 + 3, -(2**62) - 1, 2**62 + 1],
+    ],
+)
 def test_exact_sums_of_any_width_are_saved(targets):
     scores = [-np.inf, 0.0, 1.0, np.inf]
     for weights in (None, [1e-300, 1e300, 0.1, 3.0]):
