@@ -300,6 +300,7 @@ def test_groups_are_bools():
         (pa.array(["a", "b", None]), ValueError, r"missing entries; got None at index 2"),
         (pa.array([1, 2, None]), ValueError, r"missing entries; got None at index 2"),
         (pa.array([1.5, 2.5, 2.5]), TypeError, r"got 1.5 at index 0"),
+        (pa.array([{"a": 1}, {"a": 2}, {"a": 1}]), TypeError, r"got \{'a': 1\} at index 0"),
         (run_end_encode(pa.array([1, 2, None])), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1, 2, None], dtype="int64[pyarrow]"), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1.5, 2.5, 2.5], dtype="double[pyarrow]"), TypeError, r"got 1.5 at index 0"),

@@ -121,6 +121,24 @@ def test_parquet_keeps_types_metadata_row_groups_and_compression(tmp_path):
     assert one.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def test_a_new_column_is_compressed_as_the_others_are(tmp_path):
+    parquet.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "a.parquet", compression="zstd")
+    with tables.reading(tables.place_of(str(tmp_path / "a.parquet"))) as source:
+        schema = source.schema.append(pa.field("c", pa.float64()))
+        with tables.writing(tables.place_of(str(tmp_path / "b.parquet")), schema, source) as write:
+            write(pa.RecordBatch.from_arrays([pa.array([1.0])] * 3, schema=schema))
+    group = parquet.ParquetFile(tmp_path / "b.parquet").metadata.row_group(0)
+    assert [group.column(place).compression for place in range(3)] == ["ZSTD"] * 3
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_text_that_says_that_nothing_is_there(kind):
+    given = pa.array(["1", None, "", " NaN ", "NA", "n/a", "null", "nan0", "x"], kind)
+    expected = [True, False, False, False, False, False, False, True, True]
+    assert _validation_tables.present(given).tolist() == expected
+    assert _validation_tables.present(given.cast(pa.string()).dictionary_encode()).tolist() == expected
+
+
 def test_an_empty_parquet_file_has_columns_and_no_rows(tmp_path):
     parquet.write_table(pa.table({"a": pa.array([], pa.float32())}), tmp_path / "a.parquet")
     copy(tmp_path / "a.parquet", tmp_path / "b.parquet")
