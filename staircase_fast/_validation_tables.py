@@ -236,8 +236,7 @@ def _decoded(given: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_dictionary(given.type):
-        entries = given.dictionary
-        given = pa.DictionaryArray.from_arrays(given.indices, _decoded(entries)).dictionary_decode()
+        given = pa.DictionaryArray.from_arrays(given.indices, _decoded(given.dictionary)).dictionary_decode()
     return given.cast(pa.large_string()) if str(given.type) == "string_view" else given
 
 

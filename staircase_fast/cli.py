@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(end="", flush=True)
         return code
     except (KeyboardInterrupt, *_ERRORS) as error:
-        if interrupts.leads_to(error, outer):
+        if interrupts.came_of_one(error, outer):
             return _ended("interrupted", INTERRUPTED)
         return NOT_READ if isinstance(error, BrokenPipeError) else _ended(_one_line(error), REFUSED)
 

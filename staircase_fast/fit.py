@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +150,7 @@ def of_columns(
         if table is not None:
             return Staircase._of_table(table, loss, rising)
     # which direction is better can be told of the means of steps, but not of what bounds have left of them
-    signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), (-math.inf, math.inf))
+    signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), ordered.UNBOUNDED)
     rows = _validation.labels_at_a_glance(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
     found = _stairs(rows, loss, signs, first_limits, workers) if rows is not None else []
     if rows is None or not found:

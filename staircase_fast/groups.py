@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from staircase_fast._validation_groups import GroupColumn
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, scale_of
 from staircase_fast.fit import limits_of, of_columns, saves_as_much
 from staircase_fast.losses import Loss, SquaredError, UpdateRule, loss_of
+from staircase_fast.ordered import UNBOUNDED
 from staircase_fast.staircase import Staircase
 from staircase_fast.staircase_map import StaircaseMap
 from staircase_fast.typing import Bounds, ColumnLike, Direction
@@ -110,7 +110,7 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
     groups = grouped.numbered(column, workers)
     limits = limits_of(wanted.loss, wanted.bounds)
     # as in `fit`, means tell the direction
-    first_limits = limits if wanted.rising is not None else (-math.inf, math.inf)
+    first_limits = limits if wanted.rising is not None else UNBOUNDED
     found, means = None, functools.partial(_means, columns, groups, wanted, LABELS, UNIT_WEIGHTS, workers)
     if wanted.loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and _validation.look_like_labels(y, w, wanted.loss):
         found = means(first_limits)

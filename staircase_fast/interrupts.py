@@ -13,7 +13,7 @@ _CAN_REMIND = hasattr(signal, "setitimer")  # Windows cannot
 _REMINDER = 0.1  # seconds after an interrupt that may not have been heard
 
 
-def leads_to(error: BaseException | None, outer: BaseException | None) -> bool:
+def came_of_one(error: BaseException | None, outer: BaseException | None) -> bool:
     """Whether an interrupt led to this error; `outer` is what was handled before, which does not count."""
     while error is not None and error is not outer:
         if isinstance(error, KeyboardInterrupt):
@@ -44,7 +44,7 @@ def interruptible() -> Iterator[None]:
                 signal.signal(signal.SIGALRM, interrupt)
             if signal.SIGALRM in before:
                 signal.setitimer(signal.ITIMER_REAL, _REMINDER)
-        if not leads_to(sys.exc_info()[1], outer):
+        if not came_of_one(sys.exc_info()[1], outer):
             raise KeyboardInterrupt
 
     def tell_unless_interrupted(lost: Any) -> None:

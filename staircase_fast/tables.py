@@ -272,7 +272,7 @@ def _parquet_writer(sink: Any, schema: Any, source: Source) -> Iterator[Callable
     compression = source.compression
     if isinstance(compression, dict):
         new = set(schema.names) - set(source.schema.names)
-        compression |= dict.fromkeys(new, next(iter(compression.values()), "snappy"))
+        compression = compression | dict.fromkeys(new, next(iter(compression.values()), "snappy"))
     writer = parquet.ParquetWriter(sink, schema, compression=compression)
 
     def flush() -> None:
