@@ -3,12 +3,24 @@
 
 PYTHON ?= python3
 ASV ?= run --quick --python=same
+# How long fuzzing lasts, and where it starts: SEED, or else the date.
+SECONDS ?= 60
+BUDGET = --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+FITS ?= 100
+
+# A free-threaded Python, which `make test-free-threaded` needs.
+FREE_THREADED ?= $(firstword $(shell command -v python3.14t python3.13t 2>/dev/null))
+
+# Which tests run with sanitizers: all or short.
+SANITIZE ?= all
 
 ROOT := $(CURDIR)
 VENV := .venv/bin/python
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 HERE := PYTHONPATH="$(ROOT)" $(VENV)
 ROOT_VENV := "$(ROOT)/$(VENV)"
+FREE_THREADED_VENV := build/free-threaded-venv/bin/python
+FREE_THREADED_PIP := PYTHONPATH="$(ROOT)/build/free-threaded-pip" $(FREE_THREADED_VENV) $(PIP_INSTALL)
 COVERAGE_FILE := $(ROOT)/build/coverage-data/python
 
 KERNELS := $(wildcard staircase_fast/*.pyx staircase_fast/*.pxd)
@@ -19,18 +31,19 @@ PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*.pyi stairc
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
 DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
-         CHANGELOG.md CONTRIBUTING.md Makefile .ci/run
+         CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
 
 # Nothing from the caller's shell may choose another package or another build.
-unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE
+unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAIRCASE_FAST_SANITIZE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser bench asv fuzz lint docs coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-free-threaded bench asv \
+        fuzz fuzz-api fuzz-files fuzz-memory certify-scales sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 demo: build/in-place.stamp .venv/cli.stamp .venv/plot.stamp .venv/sklearn.stamp  ## build and take the tour
 	$(HERE) -m staircase_fast demo
@@ -66,6 +79,13 @@ test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel beside 
 test-browser: build/wheel.stamp  ## a report of the wheel's in a real browser; installs Chromium where it may
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/browser_report.py
 
+# The import of our package alone must leave the GIL off; PYTHON_GIL=0 keeps it off beside packages that turn it on.
+test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_THREADED=path if not on PATH
+	cd build/free-threaded-install && export PYTHONPATH="$$PWD" \
+	&& "$(ROOT)/$(FREE_THREADED_VENV)" -c "$$IMPORTED_FROM" "$$PWD" \
+	&& "$(ROOT)/$(FREE_THREADED_VENV)" -W error -c "$$GIL_IS_OFF" \
+	&& PYTHON_GIL=0 "$(ROOT)/$(FREE_THREADED_VENV)" -m pytest -n auto -m "not long" --skip-missing "$(ROOT)/tests"
+
 bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
 	$(HERE) asv_benchmarks/compare.py
 
@@ -78,6 +98,26 @@ asv: build/in-place.stamp .venv/bench.stamp  ## asv's benchmarks, each once; ASV
 
 fuzz: build/in-place.stamp .venv/dev.stamp  ## property tests with many random examples
 	$(HERE) -m pytest -m hypothesis --hypothesis-profile=long
+
+fuzz-api: build/in-place.stamp .venv/dev.stamp  ## random calls, checked exactly; SECONDS=600 SEED=1 for more
+	$(HERE) tests/safety/fuzz_api.py $(BUDGET)
+
+fuzz-files: build/in-place.stamp .venv/dev.stamp  ## load damaged files; SECONDS=600 SEED=1 for more
+	$(HERE) tests/safety/fuzz_files.py $(BUDGET)
+
+certify-scales: build/in-place.stamp .venv/dev.stamp  ## certify fits of all losses at all scales; FITS=300 SEED=1 for more
+	$(HERE) tests/safety/certify_scales.py $(FITS) $(or $(SEED),0)
+
+fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## let allocations fail in public calls; SECONDS=600 SEED=1 for more
+	$(HERE) tests/safety/fuzz_memory.py $(BUDGET)
+
+sanitize: build/address.stamp build/thread.stamp  ## tests with sanitizers of memory and threads; SANITIZE=short for some
+	$(VENV) tests/safety/sanitize.py $(SANITIZE)
+
+# In copies under build/mutants, compiled there. MUTANTS selects slips and passes options, as in
+# `make mutants MUTANTS="_blocks.pxd --jobs 1"`; `--help` lists them.
+mutants: .venv/dev.stamp  ## put small slips into copies of the code, and report those that no test notices
+	$(VENV) tests/safety/mutants.py $(MUTANTS)
 
 lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
 	$(VENV) -m ruff check
@@ -131,6 +171,31 @@ build/checked.stamp: $(PACKAGE) .venv/dev.stamp
 
 build/coverage.stamp: $(PACKAGE) .venv/dev.stamp
 	STAIRCASE_FAST_COVERAGE=1 $(INSTALL_VARIANT)
+	@touch $@
+
+build/free-threaded.stamp: $(PACKAGE) build/free-threaded-venv.stamp
+	rm -rf build/free-threaded-install
+	$(FREE_THREADED_PIP) --no-build-isolation --no-deps --target build/free-threaded-install .
+	@touch $@
+
+# The pip of .venv may not know free-threaded wheels, and the interpreter may have none: a new one is put on the path.
+# Optional packages without a wheel are left out, and the tests that need them are skipped.
+build/free-threaded-venv.stamp: .venv/core.stamp
+	@test -n "$(FREE_THREADED)" || { echo "$$NO_FREE_THREADED" >&2; exit 1; }
+	@"$(FREE_THREADED)" -c "$$IS_FREE_THREADED"
+	rm -rf build/free-threaded-venv build/free-threaded-pip
+	"$(FREE_THREADED)" -m venv --without-pip build/free-threaded-venv
+	$(VENV) $(PIP_INSTALL) --target build/free-threaded-pip pip
+	$(FREE_THREADED_PIP) --only-binary :all: -r .venv/core.txt hypothesis mpmath "pytest>=8" pytest-xdist
+	$(VENV) -c "$$REQUIREMENTS" test > build/free-threaded-venv/test.txt
+	while read -r requirement; do \
+	    $(FREE_THREADED_PIP) --only-binary :all: "$$requirement" 2> build/free-threaded-venv/pip.log \
+	    || echo "no wheel, left out: $$requirement"; \
+	done < build/free-threaded-venv/test.txt
+	@touch $@
+
+build/address.stamp build/thread.stamp: $(PACKAGE) .venv/dev.stamp
+	STAIRCASE_FAST_SANITIZE=$(@F:.stamp=) $(INSTALL_VARIANT)
 	@touch $@
 
 build/sdist.stamp: $(SDIST) .venv/dev.stamp
@@ -188,6 +253,27 @@ if wanted not in found.parents:
 endef
 export IMPORTED_FROM
 
+define IS_FREE_THREADED
+import sys, sysconfig
+if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+    sys.exit(f"{sys.executable} must be a free-threaded Python; got {sys.version}")
+endef
+export IS_FREE_THREADED
+
+define GIL_IS_OFF
+import sys, staircase_fast, staircase_fast.cython_api
+if sys._is_gil_enabled():
+    sys.exit("the GIL must be off after the import of staircase_fast")
+endef
+export GIL_IS_OFF
+
+define NO_FREE_THREADED
+No free-threaded Python was found: put python3.14t or python3.13t on PATH, or pass FREE_THREADED=path.
+To build one: unpack the source of CPython 3.13 or later, then
+  ./configure --disable-gil --prefix="$$HOME/python-free-threaded" && make -j2 && make install
+endef
+export NO_FREE_THREADED
+
 define CHECK_CONTENTS
 import re, sys, tarfile, zipfile
 sdist = {name.partition("/")[2] for name in tarfile.open(sys.argv[1]).getnames()}
@@ -198,7 +284,7 @@ bad += [f"missing in the wheel: {name}" for name in ours - wheel if not name.end
 bad += [f"not compiled: {name}" for name in ours if name.endswith(".pyx")
         and not any(re.match(re.escape(name[:-3]) + r".*(so|pyd)$$", made) for made in wheel)]
 bad += [f"must not be shipped: {name}" for name in sdist | wheel
-        if re.search(r"\.(c|cpp|gcno)$$", name) and not name.startswith("tests/cython_api_example/")]
+        if re.search(r"\.(c|cpp|gcno)$$", name) and not name.startswith("tests/")]
 bad += [f"must not be in the wheel: {name}" for name in wheel
         if name.endswith(".pyx") or not name.startswith("staircase_fast")]
 sys.exit("\n".join(sorted(bad)) or None)

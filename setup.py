@@ -1,10 +1,12 @@
 """Extensions, directives and flags; everything else is in pyproject.toml.
 
-Three variants, each with its own directory under build/:
+Variants, each with its own directory under build/:
 
 release   what users get.
 checked   STAIRCASE_FAST_DEBUG=1: bounds checks, assertions, undefined behaviour traps.
 coverage  STAIRCASE_FAST_COVERAGE=1: gcov counts for the lines of .pyx and .pxd files.
+address   STAIRCASE_FAST_SANITIZE=address: address and undefined-behaviour sanitizers.
+thread    STAIRCASE_FAST_SANITIZE=thread: thread sanitizer.
 """
 
 import os
@@ -24,7 +26,7 @@ if is_set("STAIRCASE_FAST_DEBUG"):
 elif is_set("STAIRCASE_FAST_COVERAGE"):
     VARIANT = "coverage"
 else:
-    VARIANT = "release"
+    VARIANT = os.environ.get("STAIRCASE_FAST_SANITIZE") or "release"
 
 CHECKED = VARIANT == "checked"
 BUILD_BASE = f"build/{VARIANT}"
@@ -50,7 +52,8 @@ DIRECTIVES = {
 # multiply-add that only some processors have.
 UNIX_MATH = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_COMPILE = {
-    "release": ["-O3", "-g0", *UNIX_MATH],
+    # Sums may overflow if inputs change during a call: they must wrap, not be undefined behaviour.
+    "release": ["-O3", "-g0", "-fwrapv", *UNIX_MATH],
     # A trap needs no runtime library. Python's own flags may hold -fwrapv, which would hide
     # signed overflow.
     "checked": [
@@ -71,11 +74,24 @@ UNIX_COMPILE = {
         "-fkeep-inline-functions",
         "-ffunction-sections",
     ],
+    # Unlike the checked build, these have the release's directives: an index that a kernel gets wrong must reach the
+    # sanitizer. They need the sanitizer's library preloaded (tests/safety/sanitize.py).
+    "address": [
+        "-O1",
+        "-g",
+        *UNIX_MATH,
+        "-fno-omit-frame-pointer",
+        "-fno-wrapv",
+        "-fsanitize=address,undefined",
+    ],
+    "thread": ["-O1", "-g", *UNIX_MATH, "-fno-omit-frame-pointer", "-fsanitize=thread"],
 }
 UNIX_LINK = {
     "release": ["-lm"],
     "checked": ["-lm"],
     "coverage": ["-lm", "--coverage", "-Wl,--gc-sections"],
+    "address": ["-lm", "-fsanitize=address,undefined"],
+    "thread": ["-lm", "-fsanitize=thread"],
 }
 MSVC_COMPILE = {
     "release": ["/O2", "/fp:precise"],
@@ -146,8 +162,8 @@ def extensions():
     sources = {SHARED: f"{SHARED.replace('.', '/')}.c"}  # Cython writes it
     for path in sorted(glob("staircase_fast/*.pyx")):
         sources[path.removesuffix(".pyx").replace(os.sep, ".").replace("/", ".")] = path
-    depends = [*sorted(glob("staircase_fast/*.pxd")), "setup.py"]
-    return [Extension(name, [path], depends=depends, define_macros=MACROS) for name, path in sources.items()]
+    # cythonize knows which .pxd files a module depends on: a change of one makes a new .c file
+    return [Extension(name, [path], depends=["setup.py"], define_macros=MACROS) for name, path in sources.items()]
 
 
 if __name__ == "__main__":  # cythonize's worker processes may import this file

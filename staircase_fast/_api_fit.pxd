@@ -13,7 +13,7 @@ from staircase_fast._scatter cimport sort_columns, work_bytes
 from staircase_fast._exact cimport Scale
 from staircase_fast._rows cimport find_ties, merge_rows, place_work, work_words
 from staircase_fast._scale cimport scale_of
-from staircase_fast.cython_api cimport SF_NO_MEMORY, SF_OK, SF_TOO_MANY_ROWS
+from staircase_fast.cython_api cimport SF_ALL_WEIGHTS_ZERO, SF_NO_MEMORY, SF_OK, SF_TOO_MANY_ROWS
 
 cdef enum:
     MANY_ROWS = 64            # of fewer, each is looked at
@@ -47,13 +47,13 @@ cdef inline int drop_absent(Rows *rows, double **memory) noexcept nogil:
     if x == NULL:
         return SF_NO_MEMORY
     for i in range(rows.n):
-        if rows.w[i] > 0:
+        if rows.w[i] > 0 and n < n_kept:      # weights that have changed since may be more
             x[n] = rows.x[i]
             x[n_kept + n] = rows.y[i]
             x[2 * n_kept + n] = rows.w[i]
             n += 1
-    rows[0] = Rows(x, x + n, x + 2 * n, n)
-    return SF_OK
+    rows[0] = Rows(x, x + n_kept, x + 2 * n_kept, n)
+    return SF_OK if n else SF_ALL_WEIGHTS_ZERO
 
 
 cdef inline int sort(Rows *rows, double **memory) noexcept nogil:

@@ -65,7 +65,7 @@ cdef inline int judge_weights(Rows rows, Range weights, Py_ssize_t *bad_row) noe
         bad_row[0] = weights.first_bad
         return SF_WEIGHT_NOT_FINITE
     if weights.lowest < 0:
-        while rows.w[i] >= 0:
+        while i < rows.n - 1 and rows.w[i] >= 0:
             i += 1
         bad_row[0] = i
         return SF_WEIGHT_NEGATIVE

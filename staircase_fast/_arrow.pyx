@@ -1,7 +1,8 @@
 """Columns of other libraries by Arrow's C data interface: what they are, and where they lie in memory.
 
-Nothing is copied, and nothing is judged: `_columns_arrow.py` says what can be read.  The structures are those of
-Arrow's specification and are never to change.  What a library exports is trusted to be as long as it says.
+Nothing is copied.  `_columns_arrow.py` says what can be read.  The structures are those of Arrow's specification and
+are never to change.  Parts that are missing and lengths that are impossible are refused here by an OSError; that memory
+is as long as it is said to be cannot be checked.
 """
 
 cimport cython
@@ -57,7 +58,9 @@ cdef class Kind:
 cdef Kind kind_of(const ArrowSchema *schema):
     cdef Kind kind = Kind.__new__(Kind)
     cdef int64_t place
-    kind.format = schema.format.decode()
+    check(schema is not NULL and schema.format is not NULL, "its schema has no format")
+    check(schema.n_children == 0 or schema.children is not NULL, "its schema has no children")
+    kind.format = schema.format.decode("utf-8", "replace")
     kind.dictionary = None if schema.dictionary is NULL else kind_of(schema.dictionary)
     kind.children = tuple([kind_of(schema.children[place]) for place in range(schema.n_children)])
     return kind
@@ -94,12 +97,12 @@ cdef class Chunk:
         return part_of(self, self.array.dictionary)
 
     def child(self, int64_t place):
-        assert 0 <= place < self.array.n_children
+        check(0 <= place < self.array.n_children and self.array.children is not NULL, "it has too few children")
         return part_of(self, self.array.children[place])
 
     def buffer(self, int64_t place, Py_ssize_t size):
         """The first bytes of a buffer; None if there is none."""
-        assert 0 <= place < self.array.n_buffers
+        check(0 <= place < self.array.n_buffers and self.array.buffers is not NULL, "it has too few buffers")
         if self.array.buffers[place] is NULL:
             return None
         cdef _Memory memory = _Memory.__new__(_Memory)
@@ -111,9 +114,16 @@ cdef class Chunk:
 
 cdef Chunk part_of(object owner, const ArrowArray *array):
     cdef Chunk chunk = Chunk.__new__(Chunk)
+    check_extent(array)
     chunk.owner = owner
     chunk.array = array
     return chunk
+
+
+cdef int check_extent(const ArrowArray *array) except -1:
+    check(array is not NULL, "a part of it is missing")
+    # below 2**55, so that no number of bytes overflows
+    return check(array.offset >> 55 == 0 and array.length >> 55 == 0, "its length or its offset is impossible")
 
 
 @cython.final
@@ -137,11 +147,15 @@ def from_array(object capsules not None):
     return kind_of(kind), part_of(array, rows)
 
 
+cdef int check(bint right, str why) except -1:
+    if not right:
+        raise OSError(EINVAL, why)
+    return 0
+
+
 cdef int check_there(bint there) except -1:
     """Who takes what a capsule holds out of it leaves it without a `release`: nothing else of it may be read then."""
-    if not there:
-        raise OSError(EINVAL, "it was taken out of its capsule before")
-    return 0
+    return check(there, "it was taken out of its capsule before")
 
 
 @cython.final
@@ -161,9 +175,11 @@ cdef class Stream:
         check_there(self.stream.release is not NULL)
         cdef ArrowSchema schema
         cdef int status
+        schema.release = NULL
         with nogil:
             status = self.stream.get_schema(self.stream, &schema)
-        self.check(status)
+        self.check_status(status)
+        check(schema.release is not NULL, "its schema was released before")
         try:
             self.kind = kind_of(&schema)
         finally:
@@ -177,16 +193,17 @@ cdef class Stream:
         cdef int status
         with nogil:  # whoever makes the rows only now may take long
             status = self.stream.get_next(self.stream, &chunk.own)
-        self.check(status)
+        self.check_status(status)
         PyErr_CheckSignals()  # there may be many chunks
         if chunk.own.release is NULL:
             raise StopIteration
+        check_extent(&chunk.own)
         chunk.array = &chunk.own
         return chunk
 
-    cdef int check(self, int status) except -1:
+    cdef int check_status(self, int status) except -1:
         cdef const char *said
         if status:
             said = self.stream.get_last_error(self.stream)
-            raise OSError(status, "" if said is NULL else said.decode())
+            raise OSError(status, "" if said is NULL else said.decode("utf-8", "replace"))
         return 0

@@ -23,7 +23,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK, Cut, Part, above, error_of, new_cut, see
 from staircase_fast._select cimport greater, lesser
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes, levels_off
+from staircase_fast._slopes cimport Model, Slopes, fill_noise, fill_slopes, is_ill_conditioned, levels_off
 from staircase_fast._sort cimport rank_of, score_of
 
 cdef enum:
@@ -33,6 +33,7 @@ cdef enum:
     LOW_END = 1           # the bounds are ends of the domain that have yet to be cut at
     HIGH_END = 2
     MANY_STALLS = 3
+    MANY_ULPS = 1000
 
 
 # rounds.RUN is the same
@@ -145,11 +146,13 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
     cdef double[CHUNK] big
     cdef double[CHUNK] tail
     cdef double[CHUNK] curve
+    cdef double[CHUNK] noise
     cdef Slopes slopes = Slopes(&big[0], &tail[0], &curve[0])
     cdef Py_ssize_t begin = cut.next, i, n
     cdef const double *w = NULL
     cdef const uint8_t *ends = NULL
     cdef const double *parts = &big[0] if levels_off(&rows.model) else NULL
+    cdef const double *errors = &noise[0] if is_ill_conditioned(&rows.model) else NULL
     while cut.next < run.end and cut.next - begin < budget:
         i = cut.next
         n = min(CHUNK, run.end - i)
@@ -161,9 +164,11 @@ cdef Py_ssize_t look(Rows *rows, const Run *run, Cut *cut, Py_ssize_t budget) no
             rows.bad = fill_slopes(&rows.model, rows.y, i, n, &run.cut, 0, slopes)
             if rows.bad >= 0:
                 break
-            see(cut, parts, tail, curve, w, ends, n, rows.whole)
+            if errors != NULL:
+                fill_noise(&rows.model, rows.y, i, n, run.cut, slopes, noise)
+            see(cut, parts, tail, curve, errors, w, ends, n, rows.whole)
         else:
-            see(cut, NULL, rows.tail + i, rows.curve + i, w, ends, n, False)
+            see(cut, NULL, rows.tail + i, rows.curve + i, NULL, w, ends, n, False)
     return cut.next - begin
 
 
@@ -172,7 +177,7 @@ cdef void judge(const Rows *rows, const Run *run, const Cut *cut, Output *out) n
     cdef Part low = cut.below, at = cut.at, high = above(cut), joined
     if at.end == low.end or not is_level(run, at.curve):
         if not run.untested:
-            settle(rows, run, low.end, &at, out)
+            settle(rows, run, &low, &at, &high, out)
         divide(rows, run, run.side, &low, low.end, at.end, &high, out)
         return
     # minimisers form an interval, perhaps: the least ones are below, the greatest ones above
@@ -248,7 +253,7 @@ cdef void narrow(
     if rows.location and have_one_target(rows.y, start, part.end):
         close_at(child.side, child.start, child.end, held(rows.y[start], child.lo, child.hi), out)
     elif is_closed(&child, out):
-        close(&child, out)
+        close_after_a_cut_at_the_value(&child, run.cut, out)
     else:
         choose_cut(&child, run.cut, part, out)
         out.open[out.n_open] = child
@@ -272,7 +277,7 @@ cdef inline bint is_closed(const Run *run, const Output *out) noexcept nogil:
         return run.lo == run.hi
     if run.hi - run.lo <= out.tol or run.hi <= nextafter(run.lo, INFINITY):
         return True
-    return run.value == run.value and run.hi - run.lo <= 6.0 * run.step
+    return run.value == run.value and not run.hi - run.lo > 6.0 * run.step    # also if the step is NaN
 
 
 cdef inline void close(const Run *run, Output *out) noexcept nogil:
@@ -290,11 +295,34 @@ cdef inline void close(const Run *run, Output *out) noexcept nogil:
     out.n_done += 1
 
 
+cdef inline void close_after_a_cut_at_the_value(Run *run, double last_cut, Output *out) noexcept nogil:
+    """Close a run, or cut it once more at its value, if the bounds are wide because of rounding errors.
+
+    Rows with large slopes that cancel hide rows with small ones.  A cut at the value separates the rows at the ends of
+    the run that have sums of their own.
+    """
+    if (
+        run.value == run.value and run.value != last_cut and run.lo < run.value < run.hi and run.step < INFINITY
+        and run.hi - run.lo > greater(out.tol, MANY_ULPS * ulp_of(run.value)) and not out.halve
+    ):
+        run.cut = run.value
+        run.step = INFINITY                   # closes what is left of the run
+        out.open[out.n_open] = run[0]
+        out.n_open += 1
+    else:
+        close(run, out)
+
+
 cdef void settle(
-    const Rows *rows, const Run *run, Py_ssize_t start, const Part *part, Output *out
+    const Rows *rows, const Run *run, const Part *low, const Part *part, const Part *high, Output *out
 ) noexcept nogil:
-    """The sum of the rows [start, part.end) is zero at the cut, within rounding."""
+    """The sum of the rows [low.end, part.end) is zero at the cut, within rounding.
+
+    The rows below and above the cut bound their value, too: it can be beyond the cut only by as much as the error of
+    the sum could move those.
+    """
     cdef Run child = run[0]
+    cdef Py_ssize_t start = low.end
     cdef double noise
     if part.end == start:
         return
@@ -304,11 +332,18 @@ cdef void settle(
     child.d_hi = NAN
     child.stalls = 0
     noise = error_of(part.doubt) / part.curve
+    if start > run.start and low.curve > 0.0:
+        child.lo = greater(run.lo, run.cut - 4.0 * (error_of(part.doubt) / low.curve + ulp_of(run.cut)))
+    if high.end > part.end and high.curve > 0.0:
+        child.hi = lesser(run.hi, run.cut + 4.0 * (error_of(part.doubt) / high.curve + ulp_of(run.cut)))
     if rows.location and have_one_target(rows.y, start, part.end):
-        close_at(run.side, start, part.end, held(rows.y[start], run.lo, run.hi), out)
+        close_at(run.side, start, part.end, held(rows.y[start], child.lo, child.hi), out)
         return
-    if noise <= 0.5 * ulp_of(run.cut):
-        close_at(run.side, start, part.end, run.cut, out)
+    if noise <= 0.5 * ulp_of(run.cut):        # the root is between the neighbours of the cut
+        child.lo = greater(child.lo, nextafter(run.cut, -INFINITY))
+        child.hi = lesser(child.hi, nextafter(run.cut, INFINITY))
+        child.value = run.cut
+        close(&child, out)
         return
     child.step = 4.0 * (noise + ulp_of(run.cut))
     if run.value == run.value:                # beside the value it is not better
@@ -319,7 +354,7 @@ cdef void settle(
         if run.lo < 0.0 < run.hi and fabs(run.cut) <= child.step:
             child.value = 0.0                 # as near to the root
     if is_closed(&child, out):
-        close(&child, out)
+        close_after_a_cut_at_the_value(&child, run.cut, out)
     else:
         child.cut = beside(&child)
         out.open[out.n_open] = child

@@ -6,7 +6,9 @@ only once: numbers of a kind that no kernel reads, bits (to bytes), rows in seve
 
 from __future__ import annotations
 
+import contextlib
 import operator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,6 +36,24 @@ def _refuse(name: str, what: str, column: Column, bad: NDArray[np.bool_], offset
 def missing(name: str, what: str, index: int) -> NoReturn:
     """Refuse a row that has no number."""
     raise ValueError(f"`{name}` must not have missing entries; got {what} at index {index}.")
+
+
+@contextlib.contextmanager
+def reading(name: str, what: str) -> Iterator[None]:
+    """Run another library's code that may fail in any way; say whose data it was.  A TypeError stays one."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        unreadable(name, what, error)
+
+
+def unreadable(name: str, what: str, error: Exception) -> NoReturn:
+    """Refuse data that another library could not read."""
+    reason = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    raise kind(f"`{name}` must be {what}; {reason}") from error
 
 
 def made_by(library: str, values: object) -> bool:
@@ -85,12 +105,14 @@ def _from_anything(name: str, values: Any) -> Column:
             return _columns_arrow.read(name, values)
         if hasattr(type(values), "__dlpack_device__"):
             return _from_dlpack(name, values)
-    try:
+    try:  # without `reading`, which takes longer than a single score
         array = np.asarray(values)
-    except ValueError as error:  # ragged lists
-        raise ValueError(f"`{name}` must be an array of numbers; {error}") from None
-    if array.dtype.kind == "U":
-        array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
+        if array.dtype.kind == "U":
+            array = np.asarray(values, dtype=object)  # numpy makes strings of all entries if one is
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        unreadable(name, "an array of numbers", error)
     return array
 
 
@@ -103,18 +125,17 @@ def _from_numpy(name: str, values: Any) -> Column:
 
 def _from_dlpack(name: str, values: Any) -> Column:
     """A tensor of another library, whose memory a processor must be able to read."""
-    device, number = values.__dlpack_device__()
+    with reading(name, "an array that numpy can read"):
+        device, number = (int(part) for part in values.__dlpack_device__())
     if device not in _HOST_DEVICES:
         raise TypeError(
             f"`{name}` must be in the memory of the processor; got an array on device {number} of DLPack's kind "
-            f"{int(device)}: copy it first."
+            f"{device}: copy it first."
         )
-    try:
+    with reading(name, "an array that numpy can read"):
         if any(hasattr(type(values), way) for way in _NUMPY):
             return np.asarray(values)
         return np.from_dlpack(values)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # each library has its own for what it refuses
-        raise TypeError(f"`{name}` must be an array that numpy can read; {error}") from error
 
 
 def side_by_side(name: str, columns: list[Any], n_rows: int) -> Column:

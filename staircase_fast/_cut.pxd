@@ -6,7 +6,9 @@
 # anything.
 #
 # What is summed is P less its least value so far: a row that weighs more than all others together must not drown what
-# comes after it.  A sum within its own rounding error counts as zero.
+# comes after it.  A sum within its own rounding error counts as zero.  The error of a slope is some ulps of it, and at
+# least four times the least float (8 roundings of DBL_MIN); where the slope changes fast, the rounding of z - y counts
+# as well (`noise`).
 #
 # Observations are not divided: P counts only where a score ends.
 #
@@ -14,6 +16,7 @@
 # among them is noted; when all of a chunk have been, the few where it was least are looked at one by one.  (Where
 # scores repeat, P may be lower within an observation than it counts: then, all that are not above the least so far.)
 
+from libc.float cimport DBL_MIN
 from libc.math cimport fabs
 from libc.stdint cimport uint8_t
 
@@ -30,7 +33,7 @@ cdef enum:
 ctypedef struct Part:
     Py_ssize_t end        # the first row that does not belong to it
     double sum            # of D
-    double doubt          # of sizes of what may be wrong in the last digits
+    double doubt          # of the sizes that rounding errors are proportional to
     double curve          # of l''
 
 ctypedef struct Cut:
@@ -41,6 +44,10 @@ ctypedef struct Cut:
     Twofold big           # sums of `since`
     Twofold tail
     bint rounded          # whether the sum of big parts may not be exact
+    bint any_at           # whether there are rows at the cut; then
+    Part after            # rows after those,
+    Twofold after_big     # and their sums
+    Twofold after_tail
 
 ctypedef struct Few:      # of some rows side by side
     Twofold big           # sums of `since` after them
@@ -57,21 +64,26 @@ cdef inline double error_of(double doubt) noexcept nogil:
 
 cdef inline Cut new_cut(Py_ssize_t start) noexcept nogil:
     cdef Part none = Part(start, 0.0, 0.0, 0.0)
-    return Cut(start, none, none, none, Twofold(0.0, 0.0), Twofold(0.0, 0.0), False)
+    return Cut(
+        start, none, none, none, Twofold(0.0, 0.0), Twofold(0.0, 0.0), False,
+        False, none, Twofold(0.0, 0.0), Twofold(0.0, 0.0),
+    )
 
 
 cdef inline void see(
-    Cut *cut, const double *big, const double *tail, const double *curve, const double *weights, const uint8_t *ends,
-    Py_ssize_t n, bint whole
+    Cut *cut, const double *big, const double *tail, const double *curve, const double *noise, const double *weights,
+    const uint8_t *ends, Py_ssize_t n, bint whole
 ) noexcept nogil:
     """Sum the slopes of the next n rows.
 
-    `big`: or NULL: all are 0.  `ends`: whether a score ends at each of them, or NULL: all do.  `whole`: big parts with
-    their weights are small integers.
+    `big`: or NULL: all are 0.  `noise`: the error of each tail in units of 8 roundings, or NULL: the size of the tail.
+    `ends`: whether a score ends at each of them, or NULL: all do.  `whole`: big parts with their weights are small
+    integers.
     """
     cdef Cut sums = cut[0], before            # a copy that nothing else can point to stays in registers
     cdef double[CHUNK] slopes
     cdef double[CHUNK] rises
+    cdef double[CHUNK] errors
     cdef Py_ssize_t i, end, skipped = -1, looked = 0
     cdef double least = 0.0, slack = 0.0, lowest, doubt
     cdef Few few
@@ -79,12 +91,18 @@ cdef inline void see(
         for i in range(n):
             slopes[i] = tail[i] * weights[i]
             rises[i] = curve[i] * weights[i]
+        if noise != NULL:
+            for i in range(n):
+                errors[i] = noise[i] * weights[i]
+            noise = errors
         tail = slopes
         curve = rises
     i = 0
     while i < n or skipped >= 0:
         if (whole or big == NULL) and i + FEW <= n:
-            few = sum_few(&sums, NULL if big == NULL else big + i, tail + i, curve + i)
+            few = sum_few(
+                &sums, NULL if big == NULL else big + i, tail + i, curve + i, tail + i if noise == NULL else noise + i
+            )
             lowest = sums.big.hi + (sums.big.lo + (sums.tail.hi + sums.tail.lo)) - few.dip
             doubt = 4.0 * error_of(few.since.doubt) + slack
             if big != NULL:                   # beside them, tails may have been rounded off
@@ -114,7 +132,8 @@ cdef inline void see(
         end = min(n, i + FEW)
         while i < end:
             look_at(
-                &sums, 0.0 if big == NULL else big[i], tail[i], curve[i], 1.0 if weights == NULL else weights[i],
+                &sums, 0.0 if big == NULL else big[i], tail[i], curve[i], tail[i] if noise == NULL else noise[i],
+                1.0 if weights == NULL else weights[i],
                 ends == NULL or ends[i], sums.next + i + 1
             )
             i += 1
@@ -123,7 +142,9 @@ cdef inline void see(
     cut[0] = sums
 
 
-cdef inline Few sum_few(const Cut *cut, const double *big, const double *tail, const double *curve) noexcept nogil:
+cdef inline Few sum_few(
+    const Cut *cut, const double *big, const double *tail, const double *curve, const double *noise
+) noexcept nogil:
     """Sums with the next FEW rows, halves of them at once."""
     cdef Pair zero = pair_of(0.0, 0.0), hi = zero, lo = zero, wholes = zero, sizes = zero, curves = zero, slope
     cdef Pair most = pair_of(-1e300, -1e300)
@@ -135,7 +156,7 @@ cdef inline Few sum_few(const Cut *cut, const double *big, const double *tail, c
     for i in range(FEW // 2):
         slope = pair_of(tail[i], tail[i + FEW // 2])
         add_pair(&hi, &lo, slope)
-        sizes = pair_plus(sizes, pair_size(slope))
+        sizes = pair_plus(sizes, pair_size(pair_of(noise[i], noise[i + FEW // 2])))
         curves = pair_plus(curves, pair_of(curve[i], curve[i + FEW // 2]))
         if big != NULL:
             wholes = pair_plus(wholes, pair_of(big[i], big[i + FEW // 2]))
@@ -150,7 +171,7 @@ cdef inline Few sum_few(const Cut *cut, const double *big, const double *tail, c
     add(&few.tail, -pair_first(hi))
     add(&few.tail, -pair_second(hi))
     few.tail.lo -= pair_first(lo) + pair_second(lo)
-    few.since.doubt += pair_first(sizes) + pair_second(sizes) + FEW * 1e-300
+    few.since.doubt += pair_first(sizes) + pair_second(sizes) + FEW * DBL_MIN
     few.since.curve += pair_first(curves) + pair_second(curves)
     few.since.sum = few.big.hi + (few.tail.hi + few.tail.lo)
     return few
@@ -170,31 +191,56 @@ cdef inline void add_pair(Pair *hi, Pair *lo, Pair x) noexcept nogil:
 
 
 cdef inline void look_at(
-    Cut *cut, double big, double slope, double rise, double weight, bint ends, Py_ssize_t end
+    Cut *cut, double big, double slope, double rise, double noise, double weight, bint ends, Py_ssize_t end
 ) noexcept nogil:
     """Sum the slope of one row, the last before `end`; all but its big part has its weight already."""
-    cdef double product = big * weight, error
-    if product != 0.0:
-        if weight != 1.0:
-            add(&cut.big, -rounded_off(big, weight, product))
-        add(&cut.big, -product)
+    cdef double product = big * weight, doubt = lesser(fabs(noise), 1e290) + DBL_MIN, error
     slope = lesser(greater(slope, -1e290), 1e290)             # infinite at the ends of a domain: a sum must not be NaN
-    add(&cut.tail, -slope)
-    cut.since.doubt += fabs(slope) + 1e-300                   # what is below may have been lost to underflow
-    cut.since.curve += rise
+    add_row(&cut.big, &cut.tail, &cut.since, big, weight, product, slope, doubt, rise)
     if cut.big.lo != 0.0 and product != 0.0:
         # once a sum of big parts is rounded, its last digits (of twice as many) are in doubt
         cut.since.doubt += 1e-15 * (fabs(product) if cut.rounded else fabs(cut.big.hi) + fabs(product))
         cut.rounded = True
+    if cut.any_at:
+        if cut.after_big.lo != 0.0:
+            doubt += 1e-15 * fabs(cut.after_big.hi)
+        add_row(&cut.after_big, &cut.after_tail, &cut.after, big, weight, product, slope, doubt, rise)
     if ends:
-        cut.since.sum = cut.big.hi + (cut.big.lo + (cut.tail.hi + cut.tail.lo))
+        cut.since.sum = sum_of(&cut.big, &cut.tail)
         error = error_of(cut.since.doubt)
         if cut.since.sum <= error:
-            cut.since.end = end
             if cut.since.sum < -error:
+                cut.since.end = end
                 begin_anew(cut)
-            else:
+            elif not must_be_above(cut):
+                cut.since.end = end
                 cut.at = cut.since
+                cut.any_at = True
+                cut.after = Part(end, 0.0, 0.0, 0.0)
+                cut.after_big = Twofold(0.0, 0.0)
+                cut.after_tail = Twofold(0.0, 0.0)
+
+
+cdef inline void add_row(
+    Twofold *big_sum, Twofold *tail, Part *part, double big, double weight, double product, double slope, double doubt,
+    double rise
+) noexcept nogil:
+    if product != 0.0:
+        if weight != 1.0:
+            add(big_sum, -rounded_off(big, weight, product))
+        add(big_sum, -product)
+    add(tail, -slope)
+    part.doubt += doubt
+    part.curve += rise
+
+
+cdef inline double sum_of(const Twofold *big, const Twofold *tail) noexcept nogil:
+    return big.hi + (big.lo + (tail.hi + tail.lo))
+
+
+cdef inline bint must_be_above(Cut *cut) noexcept nogil:
+    """Whether the rows after those at the cut are above it, by a sum of their own that earlier rows do not drown."""
+    return cut.any_at and sum_of(&cut.after_big, &cut.after_tail) > error_of(cut.after.doubt)
 
 
 cdef inline void begin_anew(Cut *cut) noexcept nogil:
@@ -205,6 +251,7 @@ cdef inline void begin_anew(Cut *cut) noexcept nogil:
     cut.below.doubt += cut.since.doubt
     cut.below.curve += cut.since.curve
     cut.at = none
+    cut.any_at = False
     cut.since = none
     cut.big = Twofold(0.0, 0.0)
     cut.tail = Twofold(0.0, 0.0)

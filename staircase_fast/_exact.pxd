@@ -102,12 +102,12 @@ cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
             d.q -= 1075
         else:
             d.q = -1074
-        if d.q < unit:                       # only zeros leave: every value is a multiple of 2**unit
-            d.m = d.m >> (unit - d.q) if unit - d.q < 64 else 0
-            d.q = unit
     else:
         d.m = (~<uint64_t>value) + 1 if d.negative else <uint64_t>value
         d.q = 0
+    if d.q < unit:                           # only zeros leave: every value is a multiple of 2**unit
+        d.m = d.m >> (unit - d.q) if unit - d.q < 64 else 0
+        d.q = unit
     return d
 
 

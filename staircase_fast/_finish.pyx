@@ -70,17 +70,18 @@ def arrange(
     uint64_t[:, ::1] arranged not None,       # OUT Triple, by bucket
 ):
     """A counting sort by bucket."""
-    cdef Py_ssize_t i, q, n_live = ends.shape[0] - 1
+    cdef Py_ssize_t i, q, place, n_live = ends.shape[0] - 1
     cdef Triple *out = <Triple *>&arranged[0, 0]
     with nogil:
         memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
         for i in range(places.shape[0]):
-            ends[places[i] + 1] += 1
+            ends[min(places[i], n_live - 1) + 1] += 1     # a score that has changed may be beyond all live buckets
         for q in range(n_live):
             ends[q + 1] += ends[q]
         for i in range(places.shape[0]):      # ends[q] moves from the start to the end of live bucket q
-            out[ends[places[i]]] = (<const Triple *>&rows[i, 0])[0]
-            ends[places[i]] += 1
+            place = min(places[i], n_live - 1)
+            out[ends[place]] = (<const Triple *>&rows[i, 0])[0]
+            ends[place] += 1
 
 
 def sort_buckets(

@@ -4,7 +4,8 @@
 #
 #     left[0] <= right[0] < left[1] <= right[1] < ..       ends of the steps, -inf and inf allowed
 
-from libc.math cimport INFINITY, NAN
+from libc.float cimport DBL_MIN
+from libc.math cimport INFINITY, NAN, fabs
 from libc.stdint cimport int32_t, int64_t
 
 from staircase_fast._cells cimport BATCH, Map, bucket_of, find_buckets, floating
@@ -121,8 +122,8 @@ cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogi
     if step < stairs.n - 1:
         line.high = stairs.values[step + 1]
         line.slope = (line.high - line.low) / (stairs.left[step + 1] - line.start)
-        if not -INFINITY < line.slope < INFINITY or line.slope == 0.0:
-            line.slope = NAN                  # something is infinite, or overflows
+        if not DBL_MIN <= fabs(line.slope) < INFINITY:
+            line.slope = NAN                  # something is infinite, overflows, or underflows
     return line
 
 

@@ -23,14 +23,15 @@ ctypedef struct Slope:
 
 
 cdef inline double exp_minus(double x) noexcept nogil:
-    """exp(-x) of x >= 0, to an ulp or two; that of 708 for all above.
+    """exp(-x) for x >= 0, with an error of at most two ulps; it underflows gradually, as exp does.
 
-    That of the C library is as good, but a call, and compilers do not take several of them at once.
+    Unlike a call of exp from the C library, this can be vectorised by the compiler.
     """
-    cdef double size = lesser(x, 708.0), r, sum
+    cdef double size = lesser(x, 746.0), r, sum                              # exp(-746) rounds to 0
     cdef int32_t k = <int32_t>(size * 1.4426950408889634 + 0.5)
-    cdef int64_t bits = <int64_t>(1023 - k) << 52
-    cdef double power
+    # 2**-k as a product: for large k it is not a normal number
+    cdef int64_t half = <int64_t>(1023 - (k >> 1)) << 52, other_half = <int64_t>(1023 - (k - (k >> 1))) << 52
+    cdef double factor, other_factor
     r = (k * 0.6931471803691238 - size) + k * 1.9082149292705877e-10     # k log 2 - x: the first product is exact
     sum = 1.0 / 6227020800.0
     sum = sum * r + 1.0 / 479001600.0
@@ -44,8 +45,9 @@ cdef inline double exp_minus(double x) noexcept nogil:
     sum = sum * r + 1.0 / 24.0
     sum = sum * r + 1.0 / 6.0
     sum = sum * r + 0.5
-    memcpy(&power, &bits, sizeof(double))
-    return power + power * (r + r * r * sum)
+    memcpy(&factor, &half, sizeof(double))
+    memcpy(&other_factor, &other_half, sizeof(double))
+    return (1.0 + (r + r * r * sum)) * factor * other_factor
 
 
 # Squared error: r**2.  Any targets, any values.
@@ -157,7 +159,7 @@ cdef inline double linex(double a, double z, double y) noexcept nogil:
 
 cdef inline Slope linex_slope(double a, double z, double y) noexcept nogil:
     cdef double e = expm1(a * (z - y))
-    return Slope(0.0, a * e, a * a * (1.0 + e))
+    return Slope(0.0, a * e, a * (a * (1.0 + e)))
 
 
 # Expectile of level t in (0, 1): |t - [r > 0]| r**2.  Any targets, any values.

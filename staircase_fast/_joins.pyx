@@ -9,12 +9,13 @@ Kernels here assume what those of _bisect.pyx do.
 from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast._cut cimport CHUNK
-from staircase_fast._slopes cimport Model, Slopes, fill_slopes
+from staircase_fast._slopes cimport Model, Slopes, fill_slopes, levels_off
 
 
 ctypedef struct Group:
     int64_t first             # its first row
     double d                  # D, the sum of -l' at the cut
+    double curve              # the sum of l'' there
 
 
 # groups.STATE is the same
@@ -53,12 +54,13 @@ def join_groups(
     cdef Slopes out = Slopes(&big[0], &tail[0], &curve[0])
     cdef Py_ssize_t i, n, row
     cdef double d
+    cdef bint may_be_flat = slopes.shape[0] == 0 and levels_off(&model)
     with nogil:
         while now.run < starts.shape[0] and budget > 0:
             if now.row < starts[now.run]:
                 now.row = starts[now.run]
                 now.n = 0
-                now.current = Group(now.row, 0.0)
+                now.current = Group(now.row, 0.0, 0.0)
             n = min(CHUNK, stops[now.run] - now.row)
             if slopes.shape[0] == 0:
                 fill_slopes(&model, &targets[0], now.row, n, &cuts[now.run], 0, out)
@@ -66,9 +68,10 @@ def join_groups(
                 row = now.row + i
                 d = -(slopes[row] if slopes.shape[0] else big[i] + tail[i])
                 now.current.d += d * weights[row] if weights.shape[0] else d
+                now.current.curve += curve[i] if may_be_flat else 1.0
                 if row + 1 == stops[now.run] or not joined[row]:
                     push(now, groups, &joined[0])
-                    now.current = Group(row + 1, 0.0)
+                    now.current = Group(row + 1, 0.0, 0.0)
             now.row += n
             budget -= n
             if now.row == stops[now.run]:
@@ -79,12 +82,21 @@ def join_groups(
 
 cdef inline void push(State *now, Group *groups, uint8_t *joined) noexcept nogil:
     """Join the current group with those before it while the rule of Step 3 says so, and put it on the stack."""
+    cdef Group *last
     while now.n > 0 and groups[now.n - 1].d >= 0.0 >= now.current.d:
+        last = groups + now.n - 1
+        if is_flat(last) or is_flat(&now.current):
+            break
         now.n -= 1
         joined[now.current.first - 1] = True
-        now.current = Group(groups[now.n].first, groups[now.n].d + now.current.d)
+        now.current = Group(last.first, last.d + now.current.d, last.curve + now.current.curve)
     groups[now.n] = now.current
     now.n += 1
+
+
+cdef inline bint is_flat(const Group *group) noexcept nogil:
+    """Whether D is 0 around the cut: then the cut does not tell which value the group has, and joins nothing."""
+    return group.d == 0.0 and group.curve == 0.0
 
 
 def state_size():

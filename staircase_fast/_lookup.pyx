@@ -4,7 +4,7 @@ Kernels here assume clean input: at least one step, steps in ascending order of 
 """
 
 from libc.math cimport NAN
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from staircase_fast._cells cimport BATCH, find_buckets, floating, map_of
 from staircase_fast._follow cimport (
@@ -140,14 +140,14 @@ def evaluate_groups(
     with nogil:
         for i in range(n):
             # asked for before it is needed: each query is somewhere else
-            ahead = places[<int64_t>groups[min(i + AHEAD, n - 1)] - low]
+            ahead = place_of(places, groups[min(i + AHEAD, n - 1)], low)
             if ahead >= 0:
                 prefetch(&offsets[ahead])
-            ahead = places[<int64_t>groups[min(i + AHEAD // 2, n - 1)] - low]
+            ahead = place_of(places, groups[min(i + AHEAD // 2, n - 1)], low)
             if ahead >= 0:
                 prefetch(&left[offsets[ahead]])
                 prefetch(&values[offsets[ahead]])
-            place = places[<int64_t>groups[i] - low]
+            place = place_of(places, groups[i], low)
             if nan < 0 and queries[i] != queries[i]:
                 nan = i
             if place < 0:
@@ -164,3 +164,9 @@ def evaluate_groups(
             if outside and (queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1]):
                 out[i] = NAN
     return nan, strange
+
+
+cdef inline Py_ssize_t place_of(const int32_t[::1] places, int64_t group, int64_t low) noexcept nogil:
+    """The staircase of a group, or -1; that of a group which has changed since `low` was found may be any."""
+    cdef uint64_t number = <uint64_t>group - <uint64_t>low
+    return places[number] if number < <uint64_t>places.shape[0] else -1

@@ -112,7 +112,8 @@ cdef inline bint find_digits(Room *room, const double *x, Py_ssize_t n, double l
         return False
     memset(room.ends, 0, n_digits * sizeof(uint32_t))
     for i in range(n):
-        room.digits[i] = <uint32_t><int64_t>((x[i] - low) * scale)
+        # a score that has become NaN has no digit
+        room.digits[i] = min(<uint32_t><int64_t>((x[i] - low) * scale), <uint32_t>(n_digits - 1))
         room.ends[room.digits[i]] += 1
     for d in range(n_digits):
         size = room.ends[d]

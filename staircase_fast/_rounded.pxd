@@ -193,7 +193,7 @@ cdef inline int compare_ratio(
 cdef inline double careful_ratio(
     const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
 ) noexcept nogil:
-    """What `rounded` returns, always.
+    """What `rounded` returns, always; infinite or NaN if the divisor is zero or the ratio overflows.
 
     An approximation is moved to its neighbour until the exact ratio lies between the two midpoints around it.
     """
@@ -202,7 +202,7 @@ cdef inline double careful_ratio(
     cdef int order
     if value > 1.7976931348623157e308:
         value = 1.7976931348623157e308
-    while True:                              # up: past the midpoint above, or on it and odd
+    while value < INFINITY:                  # up: past the midpoint above, or on it and odd
         d = dyadic(value, -1074)
         order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
         if order < 0 or (order == 0 and not d.m & 1):

@@ -113,7 +113,7 @@ cdef inline void push_all(
                 w += buckets[b].w
                 b += 1
             end = begin(tied, n, b, start)
-            if w > 0:                         # within a long tie, no observation starts
+            if start < end:                   # within a long tie, no observation starts
                 push_quiet(stack, y, weights, start, end, s, w, kind)
     push_rows(stack, y, weights, tied, kind, end, n)
 
@@ -182,7 +182,8 @@ cdef inline void merge_rows(
 cdef inline bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
     """Whether targets are strictly monotone, and values that a double holds."""
     cdef Py_ssize_t i = 1, end
-    cdef bint fails = not (number is float or number is double) and stack.scale.greatest > 9007199254740992.0   # 2**53
+    # from 2**53 on, integers may be rounded, here and in `greatest`
+    cdef bint fails = not (number is float or number is double) and stack.scale.greatest >= 9007199254740992.0
     while i < n and not fails:
         end = min(n, i + CHUNK)
         if stack.decreasing:

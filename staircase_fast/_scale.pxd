@@ -59,7 +59,7 @@ cdef inline int top_of(Range column) noexcept nogil:
     """The exponent of a power of two, at least 2, that is above all magnitudes."""
     cdef int above
     frexp(max(fabs(column.lowest), fabs(column.highest)), &above)
-    return max(above, 1)
+    return min(max(above, 1), 1024)                      # C leaves the exponents of infinity and NaN open
 
 
 cdef inline void set_cuts(Scale *scale, Width y, Width w) noexcept nogil:
@@ -85,5 +85,7 @@ cdef inline Width width_of(Range column) noexcept nogil:
         return Width(0, 1, 1)
     frexp(greatest, &above)
     frexp(column.least, &least)
+    above = min(above, 1024)                             # C leaves the exponents of infinity and NaN open
+    least = min(max(least, -1073), 1024)
     unit = 0 if column.integral else max(least - 53, -1074)
     return Width(unit, max(above - unit, 1), least - 1)

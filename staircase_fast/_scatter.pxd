@@ -6,7 +6,8 @@
 # Parts are cut by rank: ranks are counted by digit, and digits side by side are one part as long as they hold few rows.
 # So each row is moved through memory once, and that is most of what a sort of many rows costs.
 #
-# Assumed of the caller: 1 <= n < 2**32, no NaN, and work space as `work_bytes` says.
+# Assumed of the caller: 1 <= n < 2**32, no NaN, and work space as `work_bytes` says.  Scores are read more than once:
+# if they change meanwhile, the order is wrong, but every index stays within its array.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -149,7 +150,7 @@ cdef inline Py_ssize_t scatter(
             rank = lesser_word(greater_word(rank_of(scores[start + i]), first), last)
             parts[i] = work.part_of[(rank - first) >> shift]
         for i in range(size):
-            at = ends[parts[i]]
+            at = min(ends[parts[i]], n - 1)   # more rows than were counted, if scores have changed since
             ends[parts[i]] = at + 1
             x[at] = scores[start + i]
             y[at] = targets[start + i]

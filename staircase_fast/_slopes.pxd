@@ -3,12 +3,14 @@
 # A loop is compiled for each loss; which one is chosen here, so that callers need not be.  A user's compiled function
 # is one more loop.
 
+from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
 
 from staircase_fast._functionals cimport (
     Expectile, GammaDeviance, Huber, Linex, Logistic, LogCosh, LogLoss, PoissonDeviance, Power, PseudoHuber, Quantile,
     Slope, SquaredError, TweedieDeviance, functional, slope_of, unit_of, value_of,
 )
+from staircase_fast._select cimport lesser
 
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
 ctypedef double (*data_function)(double z, double y, void *user_data) noexcept nogil
@@ -51,6 +53,32 @@ cdef inline bint levels_off(const Model *model) noexcept nogil:
         model.kind == LOGISTIC or model.kind == QUANTILE or model.kind == HUBER or model.kind == PSEUDO_HUBER
         or model.kind == LOG_COSH
     )
+
+
+cdef inline bint is_ill_conditioned(const Model *model) noexcept nogil:
+    """Whether rounding z - y, or z + offset, can change a slope by more than a few ulps of it."""
+    return (
+        model.kind == LOGISTIC or model.kind == LINEX or model.kind == LOG_COSH
+        or (model.kind == POWER and (model.p_step != 0 or model.p[0] > 4.0))
+    )
+
+
+cdef inline void fill_noise(
+    const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, double z, Slopes slopes, double *noise
+) noexcept nogil:
+    """The errors of tails, in units of 8 roundings: a few roundings of each, and two of z - y, or of z + offset.
+
+    A loop of its own: within that of `fill`, compilers do not vectorise.
+    """
+    cdef const double *tail = slopes.tail
+    cdef const double *curve = slopes.curve
+    cdef Py_ssize_t i
+    if model.kind == LOGISTIC:
+        for i in range(n):
+            noise[i] = fabs(tail[i]) + 0.25 * curve[i] * fabs(z + model.p[(first + i) * model.p_step])
+    else:
+        for i in range(n):
+            noise[i] = fabs(tail[i]) + 0.25 * curve[i] * lesser(fabs(z - y[first + i]), DBL_MAX)
 
 
 cdef inline Py_ssize_t fill_slopes(

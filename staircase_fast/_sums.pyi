@@ -20,7 +20,7 @@ def sum_rows(
     w: _Floats,
     rows: _Integers,
     words: _Words,
-) -> None: ...
+) -> tuple[int, int]: ...
 def join_sums(
     x_a: _Floats,
     y_a: _Floats,

@@ -57,6 +57,7 @@ def count_pools(
 
 cdef inline Py_ssize_t end_of_tie(const double[::1] scores, Py_ssize_t i) noexcept nogil:
     cdef double x = scores[i]
+    i += 1                                        # even if the score has become NaN
     while i < scores.shape[0] and scores[i] == x:
         i += 1
     return i
@@ -81,17 +82,24 @@ def sum_rows(
     int64_t[::1] rows not None,
     uint64_t[:, ::1] words not None,
 ):
-    """Pool rows of one score."""
+    """Pool rows of one score; return how many scores and how many pools there are.
+
+    These are fewer than `count_pools` found, and some rows may be left out, if the columns have changed since.
+    """
     cdef Scale s = unpacked(scale)
     cdef Py_ssize_t start = 0, end, k = 0, pool = 0
     cdef const double *given = &weights[0] if weights.shape[0] else NULL
+    cdef double weight
     with nogil:
-        while start < scores.shape[0]:
+        while start < scores.shape[0] and k < x.shape[0]:
             end = end_of_tie(scores, start)
+            weight = 1.0 if given == NULL else given[start]
             x[k] = scores[start] + 0.0
-            if end - start == 1 and is_double(targets[start]):
+            if end - start == 1 and is_double(targets[start]) and weight != 0:
                 y[k] = <double>targets[start]
-                w[k] = 1.0 if given == NULL else given[start]
+                w[k] = weight
+            elif pool == rows.shape[0]:
+                break
             else:
                 y[k] = 0.0
                 w[k] = 0.0
@@ -101,6 +109,7 @@ def sum_rows(
                 pool += 1
             k += 1
             start = end
+    return k, pool
 
 
 def join_sums(
@@ -174,9 +183,12 @@ cdef inline Py_ssize_t pools_before(const Sums *sums, Py_ssize_t n_pools, Py_ssi
 
 
 cdef inline void take(Lane *lane, Pools *pools, const Sums *a, const Sums *b, const Sums *out) noexcept nogil:
-    """The lesser of two scores, or both if they are equal; which it is cannot be foretold, so there is no branch."""
+    """The lesser of two scores, or both if they are equal; without a branch, which could not be predicted.
+
+    One of them is taken even if a score is NaN.
+    """
     cdef Py_ssize_t i = lane.i, j = lane.j, k = lane.k
-    cdef uint64_t from_a = a.x[i] <= b.x[j], from_b = b.x[j] <= a.x[i], mask = 0 - from_a
+    cdef uint64_t from_a = a.x[i] <= b.x[j], from_b = not a.x[i] < b.x[j], mask = 0 - from_a
     out.x[k] = lesser(a.x[i], b.x[j])
     out.y[k] = double_of((bits_of(a.y[i]) & mask) | (bits_of(b.y[j]) & ~mask))
     out.w[k] = double_of((bits_of(a.w[i]) & mask) | (bits_of(b.w[j]) & ~mask))

@@ -106,9 +106,12 @@ cdef inline Py_ssize_t merge_tallies(Tallies a, Tallies b, double *x, uint64_t *
 
 
 cdef inline void take(Lane *lane, Tallies a, Tallies b, double *x, uint64_t *tally, int64_t *s) noexcept nogil:
-    """The lesser of two scores, or both if they are equal; no branches: which it is cannot be foretold."""
+    """The lesser of two scores, or both if they are equal; no branches: which it is cannot be foretold.
+
+    One of them is taken even if a score is NaN.
+    """
     cdef Py_ssize_t i = lane.i, j = lane.j, k = lane.k
-    cdef uint64_t from_a = a.x[i] <= b.x[j], from_b = b.x[j] <= a.x[i]
+    cdef uint64_t from_a = a.x[i] <= b.x[j], from_b = not a.x[i] < b.x[j]
     x[k] = lesser(a.x[i], b.x[j])
     tally[k] = (a.tally[i] & (0 - from_a)) + (b.tally[j] & (0 - from_b))
     if s != NULL:

@@ -10,11 +10,11 @@ fresh memory is dear.  It is
     labels           number << 1 | label, and the score
     other targets    the number, the score, the target, and the weight if there are weights
 
-Kernels here assume clean input: n >= 1, contiguous columns, numbers within range; but not that scores are no NaN, nor
-that what looks like labels is.
+Kernels here assume clean input: n >= 1 and contiguous columns; but not that scores are no NaN, nor that what looks like
+labels is, nor that groups are still those that `look` has seen.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from staircase_fast._cells cimport BATCH, floating
 from staircase_fast._exact cimport number as number_t
@@ -51,14 +51,17 @@ def number(
     uint32_t[::1] counts not None,             # IN/OUT rows of each number, fewer than 2**32
 ):
     cdef Py_ssize_t i
-    cdef int32_t own
+    cdef uint64_t own
     cdef bint ranked = ranks.shape[0] > 0
+    cdef uint64_t n_ranks = ranks.shape[0], n_numbers = counts.shape[0]
     with nogil:
         for i in range(groups.shape[0]):
-            own = <int32_t>(<int64_t>groups[i] - low)
+            own = <uint64_t><int64_t>groups[i] - <uint64_t>low
             if ranked:
-                own = ranks[own]
-            numbers[i] = own
+                own = <uint64_t>ranks[own] if own < n_ranks else 0
+            if own >= n_numbers:                          # a group that has changed since `look`
+                own = 0
+            numbers[i] = <int32_t>own
             counts[own] += 1
 
 
@@ -66,12 +69,15 @@ def find_begins(
     const int32_t[::1] numbers not None,       # IN  rows of one number stand together
     int64_t[::1] begins not None,              # OUT the first row of each number
 ):
-    cdef Py_ssize_t i
+    """Return how many runs of one number there are: more than numbers in use if rows do not stand together."""
+    cdef Py_ssize_t i, runs = 1
     with nogil:
         begins[numbers[0]] = 0
         for i in range(1, numbers.shape[0]):
             if numbers[i] != numbers[i - 1]:
                 begins[numbers[i]] = i
+                runs += 1
+    return runs
 
 
 def scatter(

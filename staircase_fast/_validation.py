@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast._columns import Column, _array, _column, _float_column, _refuse
+from staircase_fast import units
+from staircase_fast._columns import Column, _array, _column, _float_column, _refuse, reading
 from staircase_fast.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
 from staircase_fast.typing import ColumnLike
 
@@ -49,6 +50,15 @@ def columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike |
     return x, y, weight_column("sample_weight", sample_weight, "scores", x)
 
 
+def copied(given: Columns) -> Columns:
+    """Columns whose targets and weights nobody else can change.
+
+    For work that reads these many times, and takes far longer than a copy; scores are only read until rows are sorted.
+    """
+    x, y, w = given
+    return x, y.copy(), w.copy()
+
+
 _FIT_NAMES = ("targets", "sample_weight")
 
 
@@ -73,6 +83,8 @@ def rows_of_losses(
 ) -> tuple[Rows, Loss]:
     """The same, and the loss, whose parameters may be of single rows: those of weight 0 are absent."""
     found = rows(x, y, w, loss, 1, names)
+    if loss.by_rounds:
+        units.check_spans(y, w, (found.targets_extent, found.weights_extent), loss, names)
     if loss.per_sample and len(found.scores) < len(x):
         loss = loss.of_rows(w > 0)
     return found, loss
@@ -127,7 +139,12 @@ def judge_weights(name: str, w: Column, extent: Extent) -> NDArray[np.bool_] | N
         raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are zero.")
     if len(w) * extent.highest == math.inf:
         _finite_total(name, w)
-    return w > 0 if extent.lowest == 0 else None
+    if extent.lowest != 0:
+        return None
+    present = w > 0
+    if not present.any():  # the weights changed since the extent was found
+        raise ValueError(f"`{name}` must have an entry > 0; all {len(w)} are zero.")
+    return present
 
 
 def _judge_each_weight(name: str, w: Column, extent: Extent) -> None:
@@ -203,6 +220,14 @@ def linex_shape(given: ColumnLike) -> float | NDArray[np.float64]:
     return shape
 
 
+def logistic_offset(given: ColumnLike) -> float | NDArray[np.float64]:
+    """Offsets that leave room for log-odds."""
+    offset = loss_parameter("offset", given, -math.inf, math.inf)
+    column = np.asarray(offset)
+    _refuse("offset", "be between -1e300 and 1e300", column, np.abs(column) > 1e300)
+    return offset
+
+
 def parameter_length(loss: Loss, n: int) -> None:
     """Refuse parameters that are neither one nor one per row."""
     for place, arg in enumerate(getattr(loss, "args", ())):
@@ -225,16 +250,6 @@ def no_values(loss: Loss) -> NoReturn:
 def no_rounds(loss: Loss) -> NoReturn:
     """Refuse a loss without a derivative where one is needed."""
     raise TypeError(f"`loss` must have a derivative; {loss!r} says only how blocks merge: use `fit`.")
-
-
-def moderate_shapes(shapes: NDArray[np.float64], targets: NDArray[np.float64], most: float) -> None:
-    """Refuse shapes of single samples whose exponentials no float64 holds."""
-    size, shape = float(targets.max()) * 0.5 - float(targets.min()) * 0.5, float(np.max(np.abs(shapes)))
-    if not shape * size < most / 2:
-        raise ValueError(
-            f"`shape` times the range of targets must be below {most:g} where shapes differ; "
-            f"got {shape} and {2 * size}."
-        )
 
 
 def usable_products(rates: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
@@ -261,34 +276,39 @@ def custom_parts(
     derivative: object, args: object, domain: object, *, compiled: bool
 ) -> tuple[Any, tuple[Any, ...], tuple[float, float]]:
     """The parts of a Custom loss."""
-    if not compiled:
-        function("derivative", derivative)
-    elif args:
+    if not compiled and not callable(derivative):
+        unknown_derivative(repr(derivative))
+    if compiled and args:
         raise ValueError(f"`args` must be empty where `derivative` is compiled; got {args!r}.")
     if not isinstance(args, tuple):
         raise TypeError(f"`args` must be a tuple; got {args!r}.")
+    with reading("args", "numbers or arrays"):
+        args = tuple(arg if np.ndim(arg) == 0 else np.asarray(arg) for arg in args)
     for place, arg in enumerate(args):
         if np.ndim(arg) > 1:
             raise ValueError(
                 f"`args` must be numbers or have one entry per sample; entry {place} has {np.ndim(arg)} dimensions."
             )
     try:
-        low, high = (float(end) for end in domain)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        low, high = (_real(end) for end in domain)  # type: ignore[attr-defined]
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"`domain` must be a pair (low, high) of numbers; got {domain!r}.") from None
     if not low < high:
         raise ValueError(f"`domain` must be a pair with low < high; got {domain!r}.")
-    return derivative, tuple(arg if np.ndim(arg) == 0 else np.asarray(arg) for arg in args), (low, high)
+    return derivative, args, (low, high)
 
 
-def unknown_derivative(given: object) -> NoReturn:
-    """Refuse a compiled function of an unknown kind."""
-    raise TypeError(f"`derivative` must be a function or the address of one; got {given!r}.")
+def unknown_derivative(given: str) -> NoReturn:
+    """Refuse an object that is not known to be a function."""
+    raise TypeError(
+        "`derivative` must be a Python function of arrays or a compiled function: a ctypes function that is not NULL, "
+        f"a numba.cfunc, a PyCapsule or a scipy.LowLevelCallable; got {given}."
+    )
 
 
 def unknown_signature(given: str, known: Iterable[str]) -> NoReturn:
     """Refuse a compiled function of other arguments."""
-    raise ValueError(f"`derivative` must be of the type {' or '.join(known)}; got {given}.")
+    raise ValueError(f"`derivative` must be of the type {' or '.join(known)}, callable without the GIL; got {given}.")
 
 
 def slopes_given(
@@ -373,12 +393,21 @@ def infinite_allowed(given: Any) -> tuple[bool, bool]:
     return lo is not None and math.isinf(lo), hi is not None and math.isinf(hi)
 
 
+def _real(given: Any) -> float:
+    """One real number as a float; `float` also takes what is refused here, some of it with a warning."""
+    if type(given) not in (float, int) and (  # numpy's functions take longer than few rows
+        isinstance(given, (str, bytes)) or given is np.ma.masked or np.ndim(given) or np.iscomplexobj(given)
+    ):
+        raise TypeError
+    return float(given)
+
+
 def _scalar(name: str, given: object) -> float:
     try:
-        if isinstance(given, (str, bytes)) or np.ndim(given):  # type: ignore[arg-type]
-            raise TypeError
-        return float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return _real(given)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  (an object of any class)
         raise TypeError(f"`{name}` must be a number; got {given!r}.") from None
 
 
@@ -453,9 +482,7 @@ def bounds(given: Any) -> tuple[float, float]:
         return -math.inf, math.inf
     try:
         lo, hi = given
-        if isinstance(lo, (str, bytes)) or isinstance(hi, (str, bytes)):
-            raise TypeError
-        pair = -math.inf if lo is None else float(lo) + 0.0, math.inf if hi is None else float(hi) + 0.0
+        pair = -math.inf if lo is None else _real(lo) + 0.0, math.inf if hi is None else _real(hi) + 0.0
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"`bounds` must be a pair (lo, hi) of numbers or None; got {given!r}.") from None
     if not pair[0] <= pair[1] or pair[0] == math.inf or pair[1] == -math.inf:
@@ -496,7 +523,8 @@ def output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 def within(scores: Column, low: float, high: float) -> None:
     """Refuse queries outside the scores that were fitted."""
-    _refuse("scores", f"be in [{low}, {high}], the fitted range", scores, (scores < low) | (scores > high))
+    outside = (scores < np.float64(low)) | (scores > np.float64(high))  # a float would be rounded to float32
+    _refuse("scores", f"be in [{low}, {high}], the fitted range", scores, outside)
 
 
 class Steps(NamedTuple):

@@ -92,7 +92,7 @@ def arrivals(x: Column, y: Column, w: Column, loss: Loss, newest: float) -> Arri
     present = judge_weights("sample_weight", w, w_extent)
     if present is not None:
         x, y, w = x[present], y[present], w[present]
-    if x[0] < newest or order_of(x, 1).sign <= 0:
+    if float(x[0]) < newest or order_of(x, 1).sign <= 0:
         before = np.append(newest, x[:-1])
         place = int(np.argmax(x < before))
         index = place if present is None else int(np.flatnonzero(present)[place])

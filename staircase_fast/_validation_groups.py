@@ -23,6 +23,7 @@ from staircase_fast._columns import (
     _refuse,
     exports_arrow,
     made_by,
+    reading,
 )
 from staircase_fast._validation import (
     _NO_WEIGHTS,
@@ -180,7 +181,7 @@ def _distant_groups(array: Column) -> GroupColumn:
 
 def _coded_groups(codes: Column, values: list[Any]) -> GroupColumn:
     """Groups by places in a list of keys; those below 0 are missing."""
-    numbers = np.require(codes, _number_type(codes.dtype), ["C", "A"])
+    numbers = codes.astype(_number_type(codes.dtype))  # a copy: numpy's bincount trusts that entries do not change
     low, high, runs = _together.look(numbers)
     if low < 0:
         _missing_group(numbers < 0)
@@ -256,7 +257,8 @@ def _arrow_groups(given: Any) -> GroupColumn:
 def _by_pyarrow(given: Any) -> Any:
     """Keys of whatever library: strings are told apart by pyarrow."""
     arrow = library("pyarrow", "`groups`", extra="arrow")
-    return arrow.array(given) if hasattr(type(given), "__arrow_c_array__") else arrow.chunked_array(given)
+    with reading("groups", "Arrow data that can be read"):
+        return arrow.array(given) if hasattr(type(given), "__arrow_c_array__") else arrow.chunked_array(given)
 
 
 _READERS = {"pandas": _pandas_groups, "polars": _polars_groups, "pyarrow": _arrow_groups}

@@ -25,7 +25,8 @@ So all places together take linear time (the idea is that of Vovk, Petej and Fed
 gaps are places, too).  Sums are integers and slopes are compared exactly (_edges.pxd): nothing is rounded but the
 result.
 
-Kernels here assume clean input: n >= 1, scores ascending and no NaN, labels 0 or 1, weights finite and > 0.
+Kernels here assume clean input: n >= 1, scores ascending and no NaN, labels 0 or 1, weights finite and > 0.  Scores are
+read twice: if they change meanwhile, or labels do, the steps are wrong, but every index stays within its array.
 """
 
 from libc.math cimport INFINITY, nextafter
@@ -87,7 +88,7 @@ cdef inline Py_ssize_t sum_up(
 ) noexcept nogil:
     """The sums of all points; return how many scores there are."""
     cdef Py_ssize_t i, k = 0
-    cdef int n_words = 1 if width is int64_t else scale.w_words, word
+    cdef int n_words = 1 if width is int64_t else scale.w_words, word, label
     cdef uint64_t one[MAX_W_WORDS]
     cdef uint64_t *point = sums
     memset(one, 0, sizeof(one))
@@ -99,12 +100,13 @@ cdef inline Py_ssize_t sum_up(
             for word in range(2 * n_words):
                 point[2 * n_words + word] = point[word]
             point += 2 * n_words
+        label = labels[i] & 1
         if width is int64_t:
-            point[labels[i]] += 1 if weights == NULL else <uint64_t>weights[i]
+            point[label] += 1 if weights == NULL else <uint64_t>weights[i]
         elif weights == NULL:
-            add_words(point + labels[i] * n_words, one, n_words)
+            add_words(point + label * n_words, one, n_words)
         else:
-            add_double(point + labels[i] * n_words, n_words, weights[i], scale.w_unit)
+            add_double(point + label * n_words, n_words, weights[i], scale.w_unit)
     return k
 
 
@@ -140,7 +142,7 @@ cdef inline Py_ssize_t follow_places(
         n_steps = add_step(zero, one, score, n_steps, left, values)
     for i in range(1, k + 1):
         # at the score: the points above begin with this one
-        score = scores[row] + 0.0                         # -0.0 becomes the 0.0 it equals
+        score = scores[min(row, n - 1)] + 0.0             # -0.0 becomes the 0.0 it equals
         while row < n and scores[row] == score:
             row += 1
         if zero.end < i or (pushed and zero.top + 1 >= top):

@@ -326,11 +326,11 @@ class Accumulator:
             ...
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
+        state = _State()
         with files.named(path):
             loss, increasing, run = accumulator_file.read(path)
-        state = _State()
-        if run is not None:
-            state = _State((run,), n_samples=run.n_rows, weight=levels.weight_of(run))
+            if run is not None:
+                state = _pushed(_grown(state, run.n_rows, levels.weight_of(run)), run)
         return cls._of(loss, increasing, state)
 
     @classmethod

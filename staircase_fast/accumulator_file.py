@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _sums, archive, documents, levels
+from staircase_fast import _sums, _validation_arrivals, archive, documents, levels
 from staircase_fast.exact import Extent
 from staircase_fast.levels import Kept, Run, Sums, Tallies
 from staircase_fast.losses import Loss
@@ -23,7 +23,8 @@ FORMAT = "staircase_fast.Accumulator"
 VERSION = 1
 
 _FORMS: dict[str, type[Tallies | Sums | Kept]] = {"tallies": Tallies, "sums": Sums, "kept": Kept}
-_TYPES = {"tally": np.uint64, "s": np.int64, "rows": np.int64, "words": np.uint64}
+_TYPES = dict.fromkeys(("x", "y", "w"), (1, "f8")) | {"tally": (1, "u8"), "s": (1, "i8"), "rows": (1, "i8")}
+_TYPES |= {"words": (2, "u8"), "extents": (2, "f8")}
 _WHAT = "an accumulator"
 
 
@@ -40,27 +41,29 @@ def write(path: str | os.PathLike[str], loss: Loss, increasing: bool, run: Run |
 
 def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
     """The loss, whether values rise, and all rows."""
-    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("increasing", "form", "n_rows"))
-    if type(header["n_rows"]) is not int or not 0 <= header["n_rows"] < 2**62:
-        raise ValueError(f"field `n_rows` must be an integer >= 0 and < 2**62; got {header['n_rows']!r}.")
-    form = header["form"]
+    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("increasing", "form", "n_rows"), _TYPES)
+    _validation_arrivals.loss_of_every_row(loss)
+    form, n_rows = header["form"], header["n_rows"]
+    if type(n_rows) is not int or not 0 <= n_rows < 2**62:
+        raise ValueError(f"field `n_rows` must be an integer >= 0 and < 2**62; got {documents.shown(n_rows)}.")
     if form is None:
-        documents.known_fields(arrays, _WHAT, ())
-        documents.expect("n_rows", header["n_rows"], 0)
+        if arrays:
+            _bad("form", "be that of its arrays, which is not null")
+        documents.expect("n_rows", n_rows, 0)
         return loss, header["increasing"], None
     kind = _FORMS.get(form) if isinstance(form, str) else None
     if kind is None or (kind is Kept) == loss.is_mean:
-        raise ValueError(f"field `form` must be one that {loss.name} has; got {form!r}.")
+        raise ValueError(f"field `form` must be one that {loss.name} has; got {documents.shown(form)}.")
     documents.known_fields(arrays, _WHAT, ("extents", *kind._fields))
     targets, weights = _extents_of(arrays.pop("extents"), loss)
-    columns = kind(**{name: _column(name, column) for name, column in arrays.items()})
-    run = Run(columns, header["n_rows"], targets, weights)
+    columns = kind(**{name: np.ascontiguousarray(column) for name, column in arrays.items()})
+    run = Run(columns, n_rows, targets, weights)
     _check(run)
     return loss, header["increasing"], run
 
 
 def _extents_of(given: NDArray[Any], loss: Loss) -> tuple[Extent, Extent]:
-    if given.shape != (2, 4) or given.dtype != np.float64:
+    if given.shape != (2, 4):
         _bad("extents", "be two rows of four numbers")
     found = []
     for (lowest, highest, least, integral), (low, high) in zip(
@@ -76,13 +79,6 @@ def _extents_of(given: NDArray[Any], loss: Loss) -> tuple[Extent, Extent]:
     if found[1].highest == 0:
         _bad("extents", "have a weight > 0")
     return found[0], found[1]
-
-
-def _column(name: str, column: NDArray[Any]) -> NDArray[Any]:
-    wanted = np.dtype(_TYPES.get(name, np.float64))
-    if column.dtype != wanted or column.ndim != 1 + (name == "words"):
-        _bad(name, f"be a column of {wanted}")
-    return np.ascontiguousarray(column)
 
 
 def _check(run: Run) -> None:
@@ -115,11 +111,10 @@ def _check_tallies(run: Run, columns: Tallies, *, summed: bool) -> None:
     rows, w, s = levels.parts_of(columns)
     if rows.min() < 1 or int(rows.sum()) != run.n_rows:
         _bad("tally", "count all rows")
-    if np.any(w < 1) or np.any(w > rows * run.weights.highest):
+    # the scale of these extents is narrow: none of these products overflows
+    if np.any(w < np.maximum(rows * int(run.weights.lowest), 1)) or np.any(w > rows * int(run.weights.highest)):
         _bad("tally", "hold the weights of rows")
-    # doubles are near enough: what is far too large is what does harm
-    most = w * (1 + 1e-9) * max(-run.targets.lowest, run.targets.highest)
-    if np.any((s > most) | (s < -most)):
+    if np.any((s < w * int(run.targets.lowest)) | (s > w * int(run.targets.highest))):
         _bad("s" if summed else "tally", "hold the sums of rows")
 
 

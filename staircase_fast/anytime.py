@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _joins, _validation, rounds, solve
+from staircase_fast import _joins, _validation, rounds, solve, units
 from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, UpdateRule, loss_of
 from staircase_fast.staircase import Staircase
 from staircase_fast.typing import Bounds, ColumnLike
+
+_CHANGED_BY_ROUNDS = ("_rounds", "_joined", "_work", "_group_state")
 
 
 class Anytime:
@@ -37,7 +40,9 @@ class Anytime:
     A sum of derivatives within its own rounding error decides nothing: then the bounds of that block stay as they are,
     and `refine` ends with "precision".
 
-    Thread-safety: one object must not be used by two threads at once.
+    Thread-safety: one object may be used by any number of threads.  Each call is completed before the next one begins;
+    only `refine` lets other calls in between two rounds.  A function of a `Custom` loss must not use the object that
+    calls it.
 
     Examples
     --------
@@ -63,13 +68,17 @@ class Anytime:
         bounds: Bounds = None,
         increasing: bool = True,
     ) -> None:
+        import threading  # here, because it is slow to import
+
+        self._lock = threading.RLock()
         self._loss = loss_of(loss)
         if isinstance(self._loss, UpdateRule):
             _validation.no_rounds(self._loss)
         self._increasing = bool(_validation.direction(increasing, auto=False))
         (lo, hi), (low, high) = _validation.bounds(bounds), self._loss.value_range
         self._bounds, self._infinite = (max(lo, low), min(hi, high)), _validation.infinite_allowed(bounds)
-        columns = _validation.columns(scores, targets, sample_weight)
+        x, y, w = _validation.copied(_validation.columns(scores, targets, sample_weight))
+        columns = x.copy(), y, w  # for as long as there are rounds
         _validation.parameter_length(self._loss, len(columns[0]))
         rows, kept = _validation.rows_of_losses(*columns, self._loss)
         samples, kept = solve.samples_of(rows, kept)
@@ -78,6 +87,8 @@ class Anytime:
         self._samples = samples
         if isinstance(kept, PoissonDeviance):
             samples, kept = solve.as_means(samples), PoissonDeviance()
+        self._exponent = units.exponent_of(samples.targets, kept)  # rounds divide values by 2 to this
+        samples = solve.in_units(samples, kept, self._exponent)
         self._rounds = solve.rounds_of(samples, kept, shortcuts=False)
         self._hold()
         n = len(samples.targets)
@@ -90,7 +101,8 @@ class Anytime:
         """Begin with the bounds that were given, and cut at both: what lies beyond them has their value."""
         first = self._rounds.open
         by_targets = not isinstance(self._loss, (Custom, Logistic))
-        ends = ("lo", self._bounds[0], rounds.LOW_END, 1.0), ("hi", self._bounds[1], rounds.HIGH_END, -1.0)
+        low, high = units.ldexp(np.array(self._bounds), -self._exponent)
+        ends = ("lo", low, rounds.LOW_END, 1.0), ("hi", high, rounds.HIGH_END, -1.0)
         for field, bound, flag, inwards in ends:
             if math.isfinite(bound):
                 first[field] = bound
@@ -128,10 +140,11 @@ class Anytime:
     @property
     def resolved(self) -> bool:
         """Whether the blocks are final: each is the only one between its bounds."""
-        open_runs = self._rounds.open
-        starts, stops = open_runs["start"], open_runs["end"]
-        joins = np.append(0, np.cumsum(self._joined))
-        return bool(np.all(joins[stops - 1] - joins[starts] == stops - 1 - starts))
+        with self._lock:
+            open_runs = self._rounds.open
+            starts, stops = open_runs["start"], open_runs["end"]
+            joins = np.append(0, np.cumsum(self._joined))
+            return bool(np.all(joins[stops - 1] - joins[starts] == stops - 1 - starts))
 
     def step(self) -> None:
         """One round: cut between the bounds of every block.
@@ -144,7 +157,8 @@ class Anytime:
         >>> fit.lower, fit.upper
         (array([0., 0.]), array([4., 4.]))
         """
-        self._step(math.inf)
+        with self._lock:
+            self._step(math.inf)
 
     def refine(
         self, *, tol: float | None = None, max_rounds: int | None = None, max_seconds: float | None = None
@@ -177,14 +191,18 @@ class Anytime:
         width, most = _validation.tolerance(tol), _validation.round_count(max_rounds)
         deadline = solve.deadline_after(_validation.seconds(max_seconds))
         end = self._n_rounds + most
-        while len(self._rounds.open):
-            if tol is not None and float(np.max(self._rounds.open["hi"] - self._rounds.open["lo"])) <= width:
-                return "tol"
-            if self._n_rounds >= end:
-                return "max_rounds"
-            if time.monotonic() >= deadline or not self._step(deadline):
-                return "max_seconds"
-        return "precision"
+        while True:
+            with self._lock:  # released between rounds: other threads can follow the progress
+                open_runs = self._rounds.open
+                if not len(open_runs):
+                    return "precision"
+                widths = units.ldexp(open_runs["hi"] - open_runs["lo"], self._exponent)
+                if tol is not None and float(widths.max()) <= width:
+                    return "tol"
+                if self._n_rounds >= end:
+                    return "max_rounds"
+                if time.monotonic() >= deadline or not self._step(deadline):
+                    return "max_seconds"
 
     def staircase(self) -> Staircase:
         """The staircase as it is known now: each value half-way between its bounds.
@@ -203,8 +221,12 @@ class Anytime:
         >>> rough.lower, rough.values, rough.upper
         (array([1., 3.]), array([1.25, 3.25]), array([1.5, 3.5]))
         """
-        blocks = solve.Blocks(*self._rounds.blocks())
-        steps = solve.steps_of(self._samples, blocks, self._bounds, decreasing=not self._increasing, whole=False)
+        with self._lock:
+            blocks = solve.Blocks(*self._rounds.blocks())
+        steps = solve.steps_of(
+            self._samples, solve.in_original_units(blocks, self._exponent), self._bounds,
+            decreasing=not self._increasing, whole=False, infinite=self._loss.allows_infinite_values,
+        )  # fmt: skip
         _validation.no_infinite_steps(steps.values, self._infinite, rising=self._increasing)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
@@ -237,10 +259,13 @@ class Anytime:
 
     def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """First rows of blocks, in score order, and bounds."""
-        starts, _, lower, upper = self._rounds.blocks()
+        with self._lock:
+            blocks = solve.Blocks(*self._rounds.blocks())
+            first = np.append(True, self._joined[:-1] == 0)
+            done = np.concatenate(self._rounds.done)
+        starts, _, lower, upper = solve.in_original_units(blocks, self._exponent)
         n = len(self._samples.targets)
-        first = np.append(True, self._joined[:-1] == 0)
-        for run in np.concatenate(self._rounds.done):
+        for run in done:
             first[run["start"] + 1 : run["end"]] = False  # what has a value is one block
         first[starts] = True
         rows = np.flatnonzero(first[:n])
@@ -252,6 +277,17 @@ class Anytime:
         if self._increasing:
             return found
         return n - np.append(found[0][1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles are made of: no lock, and nothing that rounds of the original change."""
+        with self._lock:
+            state = {name: value for name, value in vars(self).items() if name != "_lock"}
+            return state | {name: copy.deepcopy(state[name]) for name in _CHANGED_BY_ROUNDS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import threading
+
+        vars(self).update(state, _lock=threading.RLock())
 
     def __repr__(self) -> str:
         rounds_made = "1 round" if self._n_rounds == 1 else f"{self._n_rounds} rounds"

@@ -59,7 +59,7 @@ def keeper_for(loss: Loss, *, decreasing: bool) -> Keeper:
         return RuleBlocks(loss, decreasing=decreasing)
     if isinstance(loss, Linex) and not np.ndim(loss.shape):
         return LinexBlocks(loss, decreasing=decreasing)
-    if loss.is_mean or (isinstance(loss, PoissonDeviance) and not np.ndim(loss.exposure)):
+    if not np.ndim(loss.exposure) if isinstance(loss, PoissonDeviance) else loss.is_mean:
         return MeanBlocks(loss, decreasing=decreasing)
     return _validation_arrivals.no_update_rule(loss)
 
@@ -200,8 +200,8 @@ def sums_from(
     scale: Scale,
     targets: Extent,
     weights: Extent,
-    left: list[float],
-    right: list[float],
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
     counts: list[int],
     s: list[int],
     w: list[int],

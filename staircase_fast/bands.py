@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import _resample, solve, threads
 from staircase_fast import _validation_reliability as _validation
-from staircase_fast._validation import Columns, library, rows_of_losses
+from staircase_fast._validation import Columns, copied, library, rows_of_losses
 from staircase_fast._validation_reliability import Plan, Progress
 from staircase_fast.exact import extent_of
 from staircase_fast.losses import Loss, PoissonDeviance, SquaredError
@@ -65,7 +65,7 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_th
 
 def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_threads: int) -> tuple[_Floats, _Floats]:
     """Some scores, and the value of each resampled curve there, a row for each curve."""
-    rows, kept = rows_of_losses(*columns, loss)
+    rows, kept = rows_of_losses(*copied(columns), loss)
     _validation.few_enough(len(rows.scores))
     samples, kept = solve.samples_of(rows, kept)
     if len(samples.ends):

@@ -1,18 +1,30 @@
-"""A user's derivative: a Python function of arrays, or the address of a compiled one."""
+"""A user's compiled derivative: which objects are accepted as one, and how its address is found.
+
+An address is called without further checks, so it must come from an object that is known to hold a function of the
+right type.  An integer is not accepted, nor is an object that merely has an attribute `address`.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import datetime as dt
+import sys
 from typing import Any, NamedTuple
 
 from staircase_fast import _validation
 
 PLAIN, WITH_DATA = 13, 14  # numbers in `_slopes.pxd`
 _SIGNATURES = {"double(double,double)": PLAIN, "double(double,double,void*)": WITH_DATA}
+_ARGUMENTS = {
+    (ctypes.c_double, ctypes.c_double): PLAIN,
+    (ctypes.c_double, ctypes.c_double, ctypes.c_void_p): WITH_DATA,
+}
+_NEEDS_THE_GIL = 4  # in the flags of ctypes: a function of Python's own C API
+_Capsule = type(dt.datetime_CAPI)  # types.CapsuleType since Python 3.13
 
 
 class Compiled(NamedTuple):
-    """Where a compiled derivative is; `owner` is held, so that it stays there."""
+    """The address of a compiled derivative; `owner` keeps the code alive."""
 
     kind: int
     address: int
@@ -21,60 +33,63 @@ class Compiled(NamedTuple):
 
 
 def compiled(function: Any) -> Compiled | None:
-    """What can be called without Python: a numba.cfunc, a ctypes function, a PyCapsule, a scipy.LowLevelCallable.
-
-    None if it is none of these.
-    """
-    if isinstance(function, tuple) and hasattr(function, "function") and hasattr(function, "user_data"):
-        inner = compiled(function.function)  # a scipy.LowLevelCallable
-        if inner is None:
-            _validation.unknown_derivative(function)
-        return inner._replace(user_data=_address_of(function.user_data) or inner.user_data, owner=function)
-    if type(function).__name__ == "PyCapsule":
-        return _from_capsule(function)
+    """The derivative in a ctypes function, a numba.cfunc, a PyCapsule or a scipy.LowLevelCallable; else None."""
     if isinstance(function, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         return _from_ctypes(function, function)
-    if isinstance(getattr(function, "address", None), int):
-        described = getattr(function, "ctypes", None)
-        if described is not None:
-            return _from_ctypes(described, function)._replace(address=function.address)
-        return Compiled(PLAIN, function.address, 0, function)
+    if isinstance(function, _Capsule):
+        return _from_capsule(function)
+    if _is_instance(function, "numba.core.ccallback", "CFunc"):
+        return _from_numba(function)
+    if _is_instance(function, "scipy", "LowLevelCallable"):
+        return _from_scipy(function)
     return None
 
 
+def _is_instance(given: object, module: str, name: str) -> bool:
+    """Whether this is an object of a library that is not imported for the question: its owner has done that."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(given, kind)
+
+
 def _from_ctypes(function: Any, owner: object) -> Compiled:
-    kinds = [getattr(kind, "__name__", "") for kind in function.argtypes or ()]
-    plain = kinds == ["c_double", "c_double"]
-    with_data = kinds == ["c_double", "c_double", "c_void_p"]
-    if function.restype is not ctypes.c_double or not (plain or with_data):
+    kind = _ARGUMENTS.get(tuple(function.argtypes or ()))
+    if function.restype is not ctypes.c_double or kind is None or function._flags_ & _NEEDS_THE_GIL:
         _validation.unknown_signature(f"{function.restype} {function.argtypes}", _SIGNATURES)
-    address = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return Compiled(PLAIN if plain else WITH_DATA, address, 0, owner)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if not address:
+        _validation.unknown_derivative("a NULL pointer")
+    return Compiled(kind, address, 0, owner)
+
+
+def _from_numba(function: Any) -> Compiled:
+    try:
+        described = function.ctypes
+    except TypeError as error:  # ctypes has no such type, or nothing was compiled
+        _validation.unknown_signature(f"{function!r}: {error}", _SIGNATURES)
+    return _from_ctypes(described, function)
 
 
 def _from_capsule(capsule: Any) -> Compiled:
-    name, pointer = _opened(capsule)
-    kind = _SIGNATURES.get("".join(name.split()))
-    if kind is None:
-        _validation.unknown_signature(name, _SIGNATURES)
-    context_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", ctypes.pythonapi))
-    return Compiled(kind, pointer, context_of(capsule) or 0, capsule)
-
-
-def _address_of(user_data: Any) -> int:
-    """The address in a ctypes pointer or a capsule."""
-    if user_data is None:
-        return 0
-    if type(user_data).__name__ == "PyCapsule":
-        return _opened(user_data)[1]
-    return ctypes.cast(user_data, ctypes.c_void_p).value or 0
-
-
-def _opened(capsule: Any) -> tuple[str, int]:
-    """The name of a PyCapsule and the pointer in it."""
+    """A capsule is never empty, and its name is the type of the function."""
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-    kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    context_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", ctypes.pythonapi))
     name = name_of(capsule)
-    return (name or b"").decode("utf-8", "replace"), kind(("PyCapsule_GetPointer", ctypes.pythonapi))(
-        capsule, name
-    ) or 0
+    signature = (name or b"").decode("utf-8", "replace")
+    kind = _SIGNATURES.get("".join(signature.split()))
+    if kind is None:
+        _validation.unknown_signature(repr(signature), _SIGNATURES)
+    return Compiled(kind, pointer_of(capsule, name), context_of(capsule) or 0, capsule)
+
+
+def _from_scipy(function: Any) -> Compiled:
+    """SciPy makes a capsule of a function, its signature and its data; callers may give it a wrong signature."""
+    made = compiled(tuple.__getitem__(function, 0))
+    inner = compiled(function.function)
+    if made is None or inner is None:
+        _validation.unknown_derivative(repr(function))
+    if made.kind != inner.kind:
+        _validation.unknown_signature(f"{function!r} with the signature {function.signature}", _SIGNATURES)
+    return made._replace(owner=function)

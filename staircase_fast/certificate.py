@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _certify, _losses, _validation, solve
+from staircase_fast import _certify, _losses, _validation, rounds, solve, units
 from staircase_fast._validation import Rows
 from staircase_fast.losses import (
     Custom,
@@ -32,6 +32,7 @@ _ULP = 2.0**-52
 _ULPS = 4.0  # a value may be off by so many
 _INFINITE = 1e289  # slopes are not summed beyond (`_certify.pyx`)
 _USUAL, _LARGE = 100, 400  # numbers not below 2 to the one, as they are or inverted, are scaled to 2 to the other
+_TINY = 2.0**-1074  # the least float above 0
 _NO_PARAMETER = np.zeros(1)
 
 
@@ -177,8 +178,12 @@ def certify(
     if kept.per_sample:
         kept = kept.of_rows(places if stairs.increasing else places[::-1])
     samples = _samples(rows, kept, places if stairs.increasing else places[::-1])
+    exponent = units.exponent_of(samples.targets, kept)
+    samples = solve.in_units(samples, kept, exponent)
     with np.errstate(all="ignore"):  # where a loss is infinite, so is the gap
-        optimal, gap, row = _judge(samples, kept, starts, values, (low, high))
+        ends = np.ldexp([low, high], -exponent)
+        optimal, gap, row = _judge(samples, kept, starts, np.ldexp(values, -exponent), (ends[0], ends[1]), exponent)
+        gap = float(np.exp2(exponent * _degree(kept)) * gap) if exponent and gap > 0 else gap
     place = int(places[row] if stairs.increasing else places[-1 - row])
     given = place if len(rows.scores) == len(columns[0]) else int(np.flatnonzero(columns[2] > 0)[place])
     return Certificate(optimal, gap, given)
@@ -201,23 +206,35 @@ def _samples(rows: Rows, loss: Loss, places: NDArray[np.int64]) -> Samples:
     return Samples(x, y, w[places] if len(w) else w, p, ends[:0] if ends.all() else ends)
 
 
+def _degree(loss: Loss) -> float:
+    """The power of c in l(c z, c y) = c**power l(z, y), of a loss that scales."""
+    return {"quantile": 1.0, "power": float(loss.parameters.max())}.get(loss.name, 2.0)
+
+
 def _judge(
-    samples: Samples, loss: Loss, starts: NDArray[np.int64], values: _Floats, ends: tuple[float, float]
+    samples: Samples,
+    loss: Loss,
+    starts: NDArray[np.int64],
+    values: _Floats,
+    ends: tuple[float, float],
+    exponent: int,
 ) -> tuple[bool, float, int]:
-    """Whether values of steps are the optimum between these ends, the gap, and the worst row."""
+    """Whether values of steps are the optimum between these ends, the gap, and the worst row.
+
+    Values, targets and ends are divided by 2**exponent; the values were float64 before that.
+    """
     within = (values >= loss.value_range[0]) & (values <= loss.value_range[1])
     if not within.all():
         return False, math.inf, int(starts[np.argmin(within)])
-    settled = _settled_rows(samples, loss)
-    pieces = _pieces(starts, values, settled, loss.value_range)
+    settled, least_ulp = _settled_rows(samples, loss), math.ldexp(_TINY, -exponent)
+    pieces = _pieces(starts, values, settled, loss.value_range, least_ulp)
     slopes = _slopes(samples, loss, values)
-    alone = np.zeros(len(pieces.values), dtype=np.bool_)
-    sums = _sums(slopes, pieces, alone)
-    gap = _cost_of_settled(samples, loss, pieces, settled, ends) + _gap(
-        samples, loss, slopes, pieces, sums, settled, ends
-    )
+    sums = _sums(slopes, pieces)
+    bound = _gap(samples, loss, slopes, pieces, sums, settled, ends)
     if pieces.joined.any():
+        bound = min(bound, _gap_if_joined(samples, loss, slopes, pieces, sums, settled, ends, least_ulp))
         sums = _sums(slopes, pieces, pieces.joined)
+    gap = _cost_of_settled(samples, loss, pieces, settled, ends) + bound
     optimal, row = _verdict(pieces, sums, ends)
     return optimal, gap if gap >= 0 else math.inf if math.isnan(gap) else 0.0, row
 
@@ -250,15 +267,29 @@ def _ends_of_targets(loss: Loss) -> tuple[bool, bool]:
 
 
 def _pieces(
-    starts: NDArray[np.int64], values: _Floats, settled: tuple[int, int], value_range: tuple[float, float]
+    starts: NDArray[np.int64],
+    values: _Floats,
+    settled: tuple[int, int],
+    value_range: tuple[float, float],
+    least_ulp: float,
 ) -> _Pieces:
     """Steps, divided where settled rows end or begin."""
     finer = np.union1d(starts, settled)
     step = np.searchsorted(starts, finer[:-1], side="right") - 1
-    reach = np.where(np.isfinite(values), _ULPS * np.spacing(np.abs(values)), 0.0)
-    below, above = np.clip(values - reach, *value_range)[step], np.clip(values + reach, *value_range)[step]
-    joined = np.append(False, (step[1:] == step[:-1]) | (below[1:] <= above[:-1]))
-    return _Pieces(finer, values[step], below, above, joined)
+    pieces = _pieces_at(finer, values[step], value_range, least_ulp)
+    joined = np.append(False, (step[1:] == step[:-1]) | (pieces.below[1:] <= pieces.above[:-1]))
+    return pieces._replace(joined=joined)
+
+
+def _pieces_at(
+    starts: NDArray[np.int64], values: _Floats, value_range: tuple[float, float], least_ulp: float
+) -> _Pieces:
+    """Pieces with these values, none of which are joined; `least_ulp`: the distance between subnormal values."""
+    ulps = np.maximum(np.spacing(np.abs(values)), least_ulp)
+    reach = np.where(np.isfinite(values), _ULPS * ulps, 0.0)
+    last = np.where(np.isfinite(values), rounds.LAST, np.inf)
+    below, above = (np.clip(np.clip(values + way, -last, last), *value_range) for way in (-reach, reach))
+    return _Pieces(starts, values, below, above, np.zeros(len(values), dtype=np.bool_))
 
 
 def _is_natural(loss: Loss) -> bool:
@@ -304,9 +335,10 @@ def _slopes(samples: Samples, loss: Loss, values: _Floats) -> _Slopes:
     return _Slopes(loss, kind, parameters, y, w, samples.ends, error, shift, unit)
 
 
-def _sums(slopes: _Slopes, pieces: _Pieces, joined: NDArray[np.bool_]) -> tuple[_Sums, _Sums]:
+def _sums(slopes: _Slopes, pieces: _Pieces, joined: NDArray[np.bool_] | None = None) -> tuple[_Sums, _Sums]:
     """Of first parts of pieces, at values just below; of last parts, with the opposite sign, just above."""
     found = []
+    joined = np.zeros(len(pieces.values), dtype=np.bool_) if joined is None else joined
     for values, backward in ((pieces.below, False), (pieces.above, True)):
         total, doubt, most, excess = np.empty((4, len(values)))
         sums = _Sums(total, doubt, most, excess, np.empty(len(values), dtype=np.int64))
@@ -380,7 +412,7 @@ def _box(
         y = samples.targets[part]
         first = _least_mean(y, w, borders)
         last = _least_mean(1.0 - y[::-1], w[::-1], len(y) - 2 - np.append(borders[:-1][::-1], -1))
-        low, high = math.log(first) - math.log1p(-first) - 1e-9, math.log1p(-last) - math.log(last) + 1e-9
+        low, high = (sign * float(np.log(mean) - np.log1p(-mean) - 1e-9) for sign, mean in ((1, first), (-1, last)))
         if isinstance(loss, Logistic):
             offset = samples.parameters[part] if len(samples.parameters) > 1 else samples.parameters
             low, high = low - float(offset.max()), high - float(offset.min())
@@ -442,3 +474,34 @@ def _gap(
     spread = np.maximum(-high.total - low.total, 0.0) + low.doubt + high.doubt
     rounding += float(np.sum(spread * np.maximum(above - z, z - below))) * (1 + 1e-9)
     return float(np.ldexp(max(float((before + divided + after).max()), 0.0) + rounding, slopes.unit))
+
+
+def _gap_if_joined(
+    samples: Samples,
+    loss: Loss,
+    slopes: _Slopes,
+    pieces: _Pieces,
+    sums: tuple[_Sums, _Sums],
+    settled: tuple[int, int],
+    ends: tuple[float, float],
+    least_ulp: float,
+) -> float:
+    """The same bound by way of a staircase whose neighbouring steps of nearly equal values are one.
+
+    Steps whose values differ only by rounding violate the conditions by themselves, but not together.  The staircase
+    costs at most as much more than the joined one as the slopes at its values allow.
+    """
+    inside = (pieces.starts[:-1] >= settled[0]) & (pieces.starts[1:] <= settled[1])
+    joined = pieces.joined & inside & np.append(False, inside[:-1])
+    first = np.flatnonzero(~joined)
+    group = np.cumsum(~joined) - 1
+    last = np.append(first[1:], len(joined)) - 1
+    values = 0.5 * pieces.values[first] + 0.5 * pieces.values[last]
+    values = np.where(first == last, pieces.values[first], values)
+    whole = _pieces_at(np.append(pieces.starts[first], pieces.starts[-1]), values, loss.value_range, least_ulp)
+    low, high = sums
+    moves = _natural(loss, pieces.values) - _natural(loss, whole.values[group])
+    totals = np.maximum(np.abs(low.total) + low.doubt, np.abs(high.total) + high.doubt)
+    moved = np.where(whole.values[group] == pieces.values, 0.0, totals * np.abs(moves))[inside]
+    cost = float(np.ldexp(np.sum(moved) * (1 + 1e-9) + np.sum(moved > 0) * 5e-324, slopes.unit))
+    return cost + _gap(samples, loss, slopes, whole, _sums(slopes, whole), settled, ends)

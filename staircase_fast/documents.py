@@ -5,15 +5,21 @@ A loss has its parameters beside its name.  What is infinite is the string "inf"
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import reprlib
 from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast import files
 from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule, forgotten
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_rule": UpdateRule}
+_LONGEST_SHOWN = 80  # characters of a value in a message
 
 
 def document_of(
@@ -26,19 +32,16 @@ def document_of(
     with_loss: bool = True,
 ) -> dict[str, Any]:
     """A JSON object of this format and version with these fields, and perhaps some more."""
-
-    def no_constant(name: str) -> NoReturn:
-        raise ValueError(f"{what} must not have {name} among its numbers.")
-
     if not isinstance(text, str):
         raise TypeError(f"{what} must be JSON text of type str; got {type(text).__name__}.")
     if len(text) > files.MAX_BYTES:
         raise ValueError(f"{what} must be at most {files.MAX_BYTES} characters of JSON; got {len(text)}.")
+    _check_density(text, what)
     try:
-        document = json.loads(text, object_pairs_hook=_object, parse_constant=no_constant)
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError(f"{what} must be a flat JSON object; this text is nested too deep.") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise ValueError(f"{what} must be JSON text; {error}.") from None
     if not isinstance(document, dict):
         raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
@@ -49,8 +52,26 @@ def document_of(
     fields = "format", "version", *(("loss",) if with_loss else ()), *fields
     known_fields(document, what, fields, more)
     if "increasing" in document and not isinstance(document["increasing"], bool):
-        raise ValueError(f"field `increasing` must be true or false; got {document['increasing']!r}.")
+        raise ValueError(f"field `increasing` must be true or false; got {shown(document['increasing'])}.")
     return document
+
+
+def _check_density(text: str, what: str) -> None:
+    """Refuse text that is made of little but names, arrays and objects: these take much more memory than numbers."""
+    n_parts = text.count("[") + text.count("{") + text.count('"') // 2
+    n_parts -= sum(text.count(f'"{word}"') for word in _INFINITE)
+    if n_parts > 64 + len(text) // 8:
+        raise ValueError(f"{what} must be arrays of numbers; this text has {n_parts} names, arrays and objects.")
+
+
+def shown(given: object) -> str:
+    """A value in a message; only its beginning, if it is long."""
+    text = _SHORT.repr(given)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _LONGEST_SHOWN
 
 
 def known_fields(given: dict[str, Any], what: str, fields: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
@@ -60,20 +81,24 @@ def known_fields(given: dict[str, Any], what: str, fields: tuple[str, ...], more
             raise ValueError(f"field `{name}` is missing.")
     for name in given:
         if name not in (*fields, *more):
-            raise ValueError(f"field `{name}` is not known; {what} has {', '.join((*fields, *more))}.")
+            raise ValueError(f"field `{name[:_LONGEST_SHOWN]}` is not known; {what} has {', '.join((*fields, *more))}.")
 
 
 def expect(name: str, given: object, wanted: object) -> None:
     """Refuse what is not the only thing that may stand there."""
     if type(given) is not type(wanted) or given != wanted:
-        raise ValueError(f"field `{name}` must be {wanted!r}; got {given!r}.")
+        raise ValueError(f"field `{name}` must be {wanted!r}; got {shown(given)}.")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"it must not have {name} among its numbers")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"field `{name}` stands there twice.")
+            raise ValueError(f"field `{name[:_LONGEST_SHOWN]}` appears twice")
         found[name] = value
     return found
 
@@ -95,12 +120,12 @@ def plain_loss(loss: Loss) -> dict[str, Any]:
 def loss_from(given: object, *, functions: bool = False) -> Loss:
     """The loss that was saved; one that was made of functions, which are not, if `functions` may be missed."""
     if not isinstance(given, dict) or "name" not in given:
-        raise ValueError(f"field `loss` must be an object with a name; got {given!r}.")
+        raise ValueError(f"field `loss` must be an object with a name; got {shown(given)}.")
     if functions and isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
         return _FUNCTIONS[given["name"]](forgotten)
     kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
     if kind is None:
-        raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {given['name']!r}.")
+        raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {shown(given['name'])}.")
     arguments = {name: value for name, value in given.items() if name != "name"}
     try:
         return kind(**arguments)
@@ -108,34 +133,33 @@ def loss_from(given: object, *, functions: bool = False) -> Loss:
         raise ValueError(f"field `loss` must have the parameters of {given['name']!r}; {error}") from None
 
 
-def numbers_of(name: str, given: object) -> list[Any]:
-    """The numbers of a field: "counts" are integers, "weights" finite, others may be infinite."""
+def numbers_of(name: str, given: object) -> NDArray[Any]:
+    """The numbers of a field: "counts" are integers, others may be infinite."""
     if not isinstance(given, list):
         raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
-    number = {"counts": _integer, "weights": _real}.get(name, _extended)
-    numbers = []
+    number, kinds, dtype = (_integer, {int}, np.int64) if name == "counts" else (_real, {int, float}, np.float64)
+    with contextlib.suppress(OverflowError):
+        if kinds.issuperset(map(type, given)):
+            return np.array(given, dtype=dtype)  # all at once
+    found = np.empty(len(given), dtype=dtype)
     for index, entry in enumerate(given):
         try:
-            numbers.append(number(entry))
+            found[index] = number(entry)
         except (TypeError, OverflowError):
-            shown = f"an integer of {entry.bit_length()} bits" if type(entry) is int else repr(entry)
-            raise ValueError(f"field `{name}` must hold numbers; got {shown} at index {index}.") from None
-    return numbers
+            bad = f"an integer of {entry.bit_length()} bits" if type(entry) is int else shown(entry)
+            raise ValueError(f"field `{name}` must hold numbers; got {bad} at index {index}.") from None
+    return found
 
 
 def _integer(entry: object) -> int:
     if type(entry) is not int:
         raise TypeError
-    if entry.bit_length() > 63:
-        raise OverflowError
     return entry
 
 
 def _real(entry: object) -> float:
+    if isinstance(entry, str) and entry in _INFINITE:
+        return _INFINITE[entry]
     if type(entry) not in (int, float):
         raise TypeError
     return float(entry)  # type: ignore[arg-type]
-
-
-def _extended(entry: object) -> float:
-    return _INFINITE[entry] if isinstance(entry, str) and entry in _INFINITE else _real(entry)

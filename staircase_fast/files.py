@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
 ARCHIVE = b"PK"  # how archives begin
+_PART = 1 << 20  # bytes that are read at a time
 TEMPORARY = ".staircase-"  # how the names of temporary files begin
 
 
@@ -59,12 +60,22 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
     """Read a file of a size that can be ours."""
+    content = bytearray()
     with open(path, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
+        size = os.fstat(file.fileno()).st_size  # 0 for a pipe
+        # by parts: a single read would reserve the largest size that is allowed
+        while size <= MAX_BYTES and (part := file.read(_PART)):
+            content += part
+            size = max(size, len(content))
+    if size > MAX_BYTES:
         raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; this file is larger.")
     if content.startswith(ARCHIVE):
         raise ValueError(f"{what} must be JSON text; this is an archive, as maps and accumulators save it.")
+    return decoded(content, what)
+
+
+def decoded(content: bytes | bytearray, what: str) -> str:
+    """The text of bytes."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

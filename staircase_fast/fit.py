@@ -172,12 +172,12 @@ def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
 def saves_as_much(loss: Loss, one: Staircase, other: Staircase, limits: tuple[float, float]) -> bool:
     """Whether one staircase of means, held within limits, saves as much loss as the other, but for rounding."""
     sizes = [np.abs(values).max() for stairs in (one, other) for values in (stairs.values, stairs.values.clip(*limits))]
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # a loss may overflow
         up, down = (
             loss.gain(stairs.values, stairs.weights / stairs.weights.sum(), max(sizes), limits)
             for stairs in (one, other)
         )
-    return up >= down - 1e-12 * abs(down)
+    return not up < down - 1e-12 * abs(down)
 
 
 def _by_loss(
@@ -192,7 +192,7 @@ def _by_loss(
     limits = _validation.bounds(bounds)
     if rising is None and isinstance(loss, UpdateRule):
         _validation.no_values(loss)
-    rows, kept = _validation.rows_of_losses(*columns, loss, names)
+    rows, kept = _validation.rows_of_losses(*_validation.copied(columns), loss, names)
     samples, kept = solve.samples_of(rows, kept)
     found = []
     for sign in (rising,) if rising is not None else (True, False):

@@ -143,10 +143,11 @@ def parts_of(sizes: NDArray[np.int64]) -> Parts:
 
 def brought_together(columns: Columns, groups: Numbered, *, labels: bool) -> Standing | Scattered | None:
     """The rows of each group, where they are or beside each other; None if labels are not what they look like."""
-    if groups.runs == np.count_nonzero(groups.sizes):
+    in_use = np.count_nonzero(groups.sizes)
+    if groups.runs == in_use:
         begins = np.zeros(len(groups.sizes), dtype=np.int64)
-        _together.find_begins(groups.numbers, begins)
-        return Standing(columns, begins, groups.sizes, labels=labels)
+        if _together.find_begins(groups.numbers, begins) == in_use:  # else the groups have changed since
+            return Standing(columns, begins, groups.sizes, labels=labels)
     parts = parts_of(groups.sizes)
     words = _LABEL_WORDS if labels else _WEIGHT_WORDS if len(columns[2]) else _TARGET_WORDS
     rows = np.empty((len(groups.numbers), words), dtype=np.uint32)

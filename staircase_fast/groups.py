@@ -117,7 +117,7 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
     if found is None:
         y_extent, w_extent = _validation_groups.rows_of_groups(x, y, w, wanted.loss, workers)
         present = _present(column, groups, w) if w_extent.lowest == 0 else None
-        exact = y.dtype.kind == "f" or max(-y_extent.lowest, y_extent.highest) <= 2**53
+        exact = y.dtype.kind == "f" or max(-y_extent.lowest, y_extent.highest) < 2**53  # as in `survey.suits`
         if not wanted.loss.is_mean or not exact or len(w) * w_extent.highest == np.inf:
             return _one_by_one(columns, column, groups, wanted)
         kept, kept_groups = columns, groups
@@ -125,16 +125,21 @@ def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> Stair
             kept = x[present], y[present], w[present]
             kept_groups = _renumbered(groups, present, workers)
         means = functools.partial(_means, kept, kept_groups, wanted, y_extent, w_extent, workers)
-        found = means(first_limits)
-        assert found is not None  # rows were judged
+        found = _still_valid(means(first_limits))
     if len(found) == 1:
         rising = np.full(np.count_nonzero(found[0].n_steps), wanted.rising)
         return _map_of(column, groups, found[0], wanted.loss, rising)
     first = _better(found[0], found[1], wanted.loss, limits)
     if limits != first_limits:
-        found = means(limits)
-        assert found is not None
+        found = _still_valid(means(limits))
     return _map_of(column, groups, grouped.chosen(found[0], found[1], first), wanted.loss, first[found[0].n_steps > 0])
+
+
+def _still_valid(found: list[grouped.Fitted] | None) -> list[grouped.Fitted]:
+    """The fits of rows that were judged before."""
+    if found is None:
+        raise RuntimeError("`scores` or `targets` changed during the call: they are no longer valid.")
+    return found
 
 
 def _present(column: GroupColumn, groups: grouped.Numbered, w: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -135,8 +135,8 @@ def _shortened(columns: tuple[NDArray[Any], ...], n: int) -> tuple[NDArray[Any],
 
 def _summed(scores: NDArray[np.float64], targets: NDArray[Any], weights: NDArray[np.float64], scale: Scale) -> Sums:
     found = _room_for_sums(*_sums.count_pools(scores, targets), scale)
-    _sums.sum_rows(scores, targets, weights, scale, *found)
-    return found
+    n, n_pools = _sums.sum_rows(scores, targets, weights, scale, *found)
+    return Sums(*_shortened(found[:3], n), *_shortened(found[3:], n_pools))
 
 
 def _room_for_sums(n: int, n_pools: int, scale: Scale) -> Sums:
@@ -187,15 +187,16 @@ def _as_sums(columns: Tallies | Sums | Kept) -> Sums:
         return columns
     assert isinstance(columns, Tallies)
     rows, w, s = parts_of(columns)
-    y = s // w
-    pooled = (rows > 1) | (np.abs(y) > _EXACT)
+    y = s // np.maximum(w, 1)
+    pooled = (rows > 1) | (np.abs(y) > _EXACT) | (w == 0)  # 0 only if weights changed while they were added
     words = np.column_stack((s[pooled], w[pooled])).view(np.uint64)
     y[pooled] = w[pooled] = 0
     return Sums(columns.x, y.astype(np.float64), w.astype(np.float64), rows[pooled], words)
 
 
+@np.errstate(over="ignore")
 def weight_of(run: Run) -> float:
-    """The weight of all rows, but for rounding."""
+    """The weight of all rows, but for rounding; inf if it is too large."""
     columns = run.columns
     if isinstance(columns, Tallies):
         return float(parts_of(columns)[1].sum())

@@ -69,6 +69,9 @@ class Loss:
     is_mean: bool = False  # whether it is least at the mean of targets
     is_location: bool = False  # whether it is a function of z - y, least at 0
     allows_infinite_values: ClassVar[bool] = False
+    by_rounds: ClassVar[bool] = False  # whether it may be solved by rounds of cuts
+    scales: ClassVar[bool] = False  # whether l(c z, c y) is l(z, y) times a power of c
+    has_unit: ClassVar[bool] = False  # whether its parameter is in the unit of targets, and so to be multiplied by c
 
     def __init__(self) -> None:
         if type(self) is Loss:
@@ -347,13 +350,14 @@ class Logistic(Loss):
     """
 
     name = "logistic"
+    by_rounds = True
     kind = 5
     allows_infinite_values = True
     parameter = "offset"
     target_range = (0.0, 1.0)
 
     def __init__(self, offset: ColumnLike = 0.0) -> None:
-        self.offset = _validation.loss_parameter("offset", offset, -math.inf, math.inf)
+        self.offset = _validation.logistic_offset(offset)
 
 
 class Linex(Loss):
@@ -372,6 +376,7 @@ class Linex(Loss):
     """
 
     name = "linex"
+    by_rounds = True
     kind = 6
     parameter = "shape"
     is_location = True
@@ -398,7 +403,7 @@ class Expectile(Loss):
     name = "expectile"
     kind = 7
     parameter = "level"
-    is_location = True
+    is_location = scales = by_rounds = True
 
     def __init__(self, level: ColumnLike = 0.5) -> None:
         self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
@@ -427,7 +432,7 @@ class Quantile(Loss):
     name = "quantile"
     kind = 8
     parameter = "level"
-    is_location = True
+    is_location = scales = by_rounds = True
 
     def __init__(self, level: ColumnLike = 0.5, side: Literal["lower", "middle", "upper"] = "lower") -> None:
         self.level = _validation.loss_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
@@ -458,7 +463,8 @@ class Huber(Loss):
     name = "huber"
     kind = 9
     parameter = "delta"
-    is_location = True
+    is_location = scales = by_rounds = True
+    has_unit = True
 
     def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
@@ -482,7 +488,8 @@ class PseudoHuber(Loss):
     name = "pseudo_huber"
     kind = 10
     parameter = "delta"
-    is_location = True
+    is_location = scales = by_rounds = True
+    has_unit = True
 
     def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = _validation.loss_parameter("delta", delta, _LEAST, math.inf)
@@ -506,7 +513,8 @@ class LogCosh(Loss):
     name = "log_cosh"
     kind = 11
     parameter = "scale"
-    is_location = True
+    is_location = scales = by_rounds = True
+    has_unit = True
 
     def __init__(self, scale: ColumnLike = 1.0) -> None:
         self.scale = _validation.loss_parameter("scale", scale, _LEAST, math.inf)
@@ -534,7 +542,7 @@ class Power(Loss):
     name = "power"
     kind = 12
     parameter = "exponent"
-    is_location = True
+    is_location = scales = by_rounds = True
 
     def __init__(self, exponent: ColumnLike) -> None:
         self.exponent = _validation.loss_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)
@@ -550,7 +558,8 @@ class Custom(Loss):
         z.  It is called once per round with all samples whose values are not yet known, each of them twice: at a value,
         and nearby.  Or a compiled function
         `double derivative(double z, double y)` or `double derivative(double z, double y, void *user_data)`, called
-        without the GIL: a `numba.cfunc`, a ctypes function, a PyCapsule, a `scipy.LowLevelCallable`.
+        without the GIL: a `numba.cfunc`, a ctypes function, a PyCapsule, a `scipy.LowLevelCallable`.  Its type is
+        checked; an address as an integer is not accepted.
     args : tuple
         Passed on to a Python function; arrays with one entry per sample are cut to the samples of each call.  Not for
         compiled functions.
@@ -572,6 +581,7 @@ class Custom(Loss):
     """
 
     name = "custom"
+    by_rounds = True
     kind = -1
     allows_infinite_values = True
 

@@ -26,8 +26,10 @@ VERSION = 1
 _WHAT = "a map"
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "increasing")
 _MORE_ARRAYS = ("lower", "upper", "rows")
-_KINDS = {"bool": "b", "int": "iu", "str": "u"}  # what keys are, and what holds them
+_KINDS = {"bool": "b1", "int": "i8 u8", "str": "u1"}  # what keys are, and what holds them
 _INTEGERS = ("offsets", "counts", "rows", "key_ends")
+_TYPES = dict.fromkeys((*_ARRAYS, *_MORE_ARRAYS), (1, "f8"))
+_TYPES |= dict.fromkeys(_INTEGERS, (1, "i8")) | {"increasing": (1, "b1"), "keys": (1, " ".join(_KINDS.values()))}
 
 
 def write(path: str | os.PathLike[str], given: StaircaseMap) -> None:
@@ -53,27 +55,27 @@ def key_array(keys: list[Any]) -> NDArray[Any]:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The arguments of `StaircaseMap` that a file holds; the constructor judges lengths, order and finiteness."""
-    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("keys",), functions=True)
+    loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("keys",), _TYPES, functions=True)
     documents.known_fields(arrays, _WHAT, ("keys", *_ARRAYS), (*_MORE_ARRAYS, "key_ends"))
     if not isinstance(header["keys"], str) or header["keys"] not in _KINDS:
-        raise ValueError(f"field `keys` must be one of {', '.join(map(repr, _KINDS))}; got {header['keys']!r}.")
+        raise ValueError(
+            f"field `keys` must be one of {', '.join(map(repr, _KINDS))}; got {documents.shown(header['keys'])}."
+        )
     ends = arrays.pop("key_ends", None)
     keys = _keys(arrays.pop("keys"), ends, header["keys"])
-    for name, array in arrays.items():
-        kind = "b" if name == "increasing" else "i" if name in _INTEGERS else "f"
-        if array.ndim != 1 or array.dtype.kind != kind or array.dtype.itemsize not in (1, 8):
-            raise ValueError(f"field `{name}` has the wrong type; got {array.dtype} of shape {array.shape}.")
     return {"keys": keys, "loss": loss, **arrays}
 
 
 def _keys(array: Any, ends: Any, kind: str) -> list[Any]:
-    if array.ndim != 1 or array.dtype.kind not in _KINDS[kind] or (ends is None) == (kind == "str"):
-        raise ValueError(f"field `keys` must be of kind {kind}; got {array.dtype} of shape {array.shape}.")
+    if array.dtype not in map(np.dtype, _KINDS[kind].split()) or (ends is None) == (kind == "str"):
+        raise ValueError(f"field `keys` must be of kind {kind}; got {array.dtype}.")
     if ends is None:
         return list(array.tolist())
-    sorted_ends = ends.ndim == 1 and ends.dtype.kind == "i" and len(ends) and np.all(np.diff(ends, prepend=0) >= 0)
-    if not sorted_ends or ends[-1] != len(array):
+    if not len(ends) or ends[-1] != len(array) or ends[0] < 0 or np.any(ends[1:] < ends[:-1]):
         raise ValueError("field `key_ends` must be where each key ends.")
     text = array.tobytes()
     starts = np.append(0, ends[:-1]).tolist()
-    return [text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends.tolist(), strict=True)]
+    try:
+        return [text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends.tolist(), strict=True)]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"field `keys` must be UTF-8 text; got bytes {error.object[:20]!r}.") from None

@@ -18,8 +18,9 @@ def in_score_order(rows: Rows) -> Rows:
     if rows.order.sign > 0:
         return rows
     if not _FEW_ROWS <= n < 2**32:  # the kernel is not worth its call; it counts in half words
-        order = np.argsort(rows.scores)
-        x, y, w = rows.scores[order], rows.targets[order], rows.weights[order] if len(rows.weights) else rows.weights
+        x = rows.scores.copy()  # numpy's sort may leave an array whose entries change meanwhile
+        order = np.argsort(x)
+        x, y, w = x[order], rows.targets[order], rows.weights[order] if len(rows.weights) else rows.weights
         return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING, buckets=None)
     x, y, w = np.empty_like(rows.scores), np.empty_like(rows.targets), np.empty_like(rows.weights)
     bits = f"u{y.itemsize}"  # targets are moved as they are, whatever they mean

@@ -64,7 +64,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
     `partial_fit` takes in rows batch by batch; the result is that of one `fit` of all of them, bit for bit.
 
-    Thread-safety: a fitted regressor may be used by any number of threads at once, and fitted by one.
+    Thread-safety: a fitted regressor may be used by any number of threads at once, but not while it is being fitted.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def to_json(stairs: Staircase) -> str:
 def fields_of(text: str) -> dict[str, Any]:
     """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
     document = documents.document_of(text, WHAT, (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
-    names = (name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document)
-    fields = {name: documents.numbers_of(name, document[name]) for name in names}
+    names = [name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document]
+    fields = {name: documents.numbers_of(name, document.pop(name)) for name in names}
     loss = documents.loss_from(document["loss"], functions=True)
     return {**fields, "loss": loss, "increasing": document["increasing"]}

@@ -19,9 +19,10 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from staircase_fast import _validation_arrivals, arrivals
-from staircase_fast.documents import document_of, loss_from, numbers_of, plain_loss, plain_numbers
+from staircase_fast.documents import document_of, loss_from, numbers_of, plain_loss, plain_numbers, shown
 from staircase_fast.exact import Extent
 from staircase_fast.losses import Loss
 
@@ -89,42 +90,40 @@ def parts_of(text: str) -> tuple[Loss, bool, arrivals.Keeper]:
     loss, increasing = loss_from(document["loss"]), document["increasing"]
     keeper = arrivals.keeper_for(loss, decreasing=not increasing)
     ends = {name: numbers_of(name, document[name]) for name in ("left", "right", "counts")}
-    _judge_ends(ends)
+    _judge_ends(**ends)
     wanted: tuple[str, ...] = _MEAN_FIELDS if isinstance(keeper, arrivals.MeanBlocks) else _LINEX_FIELDS
-    if not ends["left"] and isinstance(keeper, arrivals.MeanBlocks):
+    if not len(ends["left"]) and isinstance(keeper, arrivals.MeanBlocks):
         wanted = ()
     for name in (*_MEAN_FIELDS, "values"):
         if (name in document) != (name in wanted):
             _refuse(name, f"be {'there' if name in wanted else 'absent'} for {loss.name}", document.get(name))
     if isinstance(keeper, arrivals.MeanBlocks) and wanted:
         keeper.sums = _means_from(document, ends, loss, increasing=increasing)
-    elif isinstance(keeper, arrivals.LinexBlocks) and ends["left"]:
+    elif isinstance(keeper, arrivals.LinexBlocks) and len(ends["left"]):
         _fill_linex(keeper, document, ends, increasing=increasing)
     return loss, increasing, keeper
 
 
 def _refuse(name: str, what: str, given: object) -> NoReturn:
-    shown = repr(given)
-    raise ValueError(f"field `{name}` must {what}; got {shown if len(shown) < 80 else shown[:80] + '..'}.")
+    raise ValueError(f"field `{name}` must {what}; got {shown(given)}.")
 
 
-def _judge_ends(ends: dict[str, list[Any]]) -> None:
-    left, right, counts = ends.values()
+def _judge_ends(left: NDArray[np.float64], right: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     if not len(left) == len(right) == len(counts):
         _refuse("counts", "have as many entries as `left` and `right`", [len(left), len(right), len(counts)])
-    for index, count in enumerate(counts):
-        if count < 1:
-            _refuse("counts", f"be >= 1 at index {index}", count)
-    if sum(counts) >= 2**62:
-        _refuse("counts", "have a sum below 2**62", sum(counts))
-    for index, (a, b) in enumerate(zip(left, right, strict=True)):
-        if not a <= b:
-            _refuse("right", f"be >= `left` at index {index}", b)
-    for index, (b, a) in enumerate(zip(right[:-1], left[1:], strict=True)):
-        if not b < a:
-            _refuse("left", f"be above the `right` before it at index {index + 1}", a)
-    if left and left[-1] != right[-1]:
-        _refuse("right", "be the same as `left` at the newest score", right[-1])
+    _refuse_any("counts", "be >= 1", counts, counts < 1)
+    if counts.sum(dtype=np.float64) >= 2**62:
+        _refuse("counts", "have a sum below 2**62", sum(counts.tolist()))
+    _refuse_any("right", "be >= `left`", right, right < left)
+    _refuse_any("left", "be above the `right` before it", left, np.append(False, left[1:] <= right[:-1]))
+    if len(left) and left[-1] != right[-1]:
+        _refuse("right", "be the same as `left` at the newest score", right[-1].item())
+
+
+def _refuse_any(name: str, what: str, column: NDArray[Any], bad: NDArray[np.bool_]) -> None:
+    if bad.any():
+        index = int(np.argmax(bad))
+        _refuse(name, f"{what} at index {index}", column[index].item())
 
 
 def _integers(name: str, given: object, n: int) -> list[int]:
@@ -137,8 +136,8 @@ def _extent(name: str, given: object, low: float, high: float) -> Extent:
     """What the numbers between these are like that were summed."""
     if not isinstance(given, list) or len(given) != 4 or type(given[3]) is not bool:
         _refuse(name, "be three numbers, then true or false", given)
-    lowest, highest, least = numbers_of(name, given[:3])
-    if not (low <= lowest <= highest <= high and math.isfinite(highest - 0.5 * lowest)):
+    lowest, highest, least = numbers_of(name, given[:3]).tolist()
+    if not (low <= lowest <= highest <= high and math.isfinite(lowest) and math.isfinite(highest)):
         _refuse(name, f"have a least and a greatest number in [{low:g}, {high:g}]", given)
     size = max(abs(lowest), abs(highest))
     if not (0 < least <= max(size, 1.0) if size > 0 else least > 0):
@@ -146,11 +145,12 @@ def _extent(name: str, given: object, low: float, high: float) -> Extent:
     return Extent(-1, lowest, highest, least, given[3])
 
 
-def _means_from(document: dict[str, Any], ends: dict[str, list[Any]], loss: Loss, *, increasing: bool) -> Any:
-    n = len(ends["left"])
+def _means_from(document: dict[str, Any], ends: dict[str, NDArray[Any]], loss: Loss, *, increasing: bool) -> Any:
+    counts = ends["counts"].tolist()
+    n = len(counts)
     targets = _extent("targets", document["targets"], *loss.target_range)
     weights = _extent("sample_weight", document["sample_weight"], 0.0, math.inf)
-    scale = arrivals.scale_for(targets, weights, sum(ends["counts"]))
+    scale = arrivals.scale_for(targets, weights, sum(counts))
     units = _integers("units", document["units"], 2)
     if units != [-scale.y_unit - scale.w_unit, -scale.w_unit]:
         _refuse("units", f"be {[-scale.y_unit - scale.w_unit, -scale.w_unit]} for such numbers", units)
@@ -163,7 +163,7 @@ def _means_from(document: dict[str, Any], ends: dict[str, list[Any]], loss: Loss
     )
     heaviest = Fraction(weights.highest) / Fraction(2) ** scale.w_unit
     for index in range(n):
-        if not 0 < w[index] <= ends["counts"][index] * heaviest:
+        if not 0 < w[index] <= counts[index] * heaviest:
             _refuse("weights", f"be > 0 and what so many rows can have at index {index}", w[index])
         if not low * w[index] <= s[index] * unit <= high * w[index]:
             _refuse("sums", f"be those of targets in [{targets.lowest}, {targets.highest}] at index {index}", s[index])
@@ -172,7 +172,7 @@ def _means_from(document: dict[str, Any], ends: dict[str, list[Any]], loss: Loss
             _refuse("sums", f"have means that {'rise' if increasing else 'fall'} at index {index + 1}", s_b)
     if sum(w) * Fraction(2) ** scale.w_unit > Fraction(np.finfo(np.float64).max):
         _refuse("weights", "have a sum that float64 holds", sum(w))
-    return arrivals.sums_from(scale, targets, weights, ends["left"], ends["right"], ends["counts"], s, w)
+    return arrivals.sums_from(scale, targets, weights, ends["left"], ends["right"], counts, s, w)
 
 
 def _pairs(name: str, given: object, n: int) -> Any:
@@ -182,15 +182,14 @@ def _pairs(name: str, given: object, n: int) -> Any:
         or not all(isinstance(one, list) and len(one) == 2 for one in given)
     ):
         _refuse(name, f"be an array of {n} pairs of numbers", given)
-    flat = numbers_of(name, [number for pair in given for number in pair])
-    found = np.array(flat, dtype=np.float64).reshape(n, 2)
+    found = numbers_of(name, [number for pair in given for number in pair]).reshape(n, 2)
     if not np.isfinite(found).all() or not np.isfinite(found.sum(axis=1)).all():
         _refuse(name, "be finite", given)
     return found
 
 
 def _fill_linex(
-    keeper: arrivals.LinexBlocks, document: dict[str, Any], ends: dict[str, list[Any]], *, increasing: bool
+    keeper: arrivals.LinexBlocks, document: dict[str, Any], ends: dict[str, NDArray[Any]], *, increasing: bool
 ) -> None:
     n = len(ends["left"])
     values, weights = (_pairs(name, document[name], n) for name in ("values", "weights"))
@@ -200,7 +199,7 @@ def _fill_linex(
     steps = np.diff(values[:-1, 0]) + np.diff(values[:-1, 1])
     if not (steps > 0 if increasing else steps < 0).all():
         _refuse("values", f"strictly {'increase' if increasing else 'decrease'} up to the newest", document["values"])
-    starts = np.cumsum([0, *ends["counts"]])
+    starts = np.append(0, np.cumsum(ends["counts"]))
     keeper.size = np.array([n - 1, starts[-1]], dtype=np.intp)
-    columns = starts[:-1], np.concatenate([values, weights], axis=1), np.array(ends["left"]), np.array(ends["right"])
+    columns = starts[:-1], np.concatenate([values, weights], axis=1), ends["left"], ends["right"]
     keeper.columns = tuple(np.ascontiguousarray(column) for column in columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import _losses, _merge, _validation, order, ordered, rounds, rule
+from staircase_fast import _losses, _merge, _validation, order, ordered, rounds, rule, units
 from staircase_fast._columns import Column
 from staircase_fast._validation import Rows, Steps
 from staircase_fast.exact import UNIT_WEIGHTS, extent_of, scale_of
@@ -31,7 +31,8 @@ from staircase_fast.losses import (
 if TYPE_CHECKING:
     from staircase_fast.staircase import Staircase
 
-_WIDE = 600.0  # exp of more, or sums of that, may overflow
+_WIDE = 600.0  # exp of more may overflow when summed
+_NARROW = 2.0**-900  # exponents of Linex that differ by less would underflow: it is a square
 _SAMPLE = 1 << 14  # of rows tells where to cut first
 _AT_EACH_ROW = np.empty(0, dtype=np.uint8)
 _LOG_ODDS = 1500.0  # those of sums of weights and targets above 0 are less
@@ -109,23 +110,27 @@ def fit_samples(
         if decreasing:
             samples, loss = reversed_samples(samples), loss.of_rows(np.arange(len(samples.targets))[::-1])
         blocks = _solve(samples, loss, limits)
-    return steps_of(
-        samples, blocks, bounds, decreasing=decreasing, whole=loss.is_location and limits[:3] == Limits()[:3]
-    )
+    whole = loss.is_location and limits[:3] == Limits()[:3]
+    return steps_of(samples, blocks, bounds, decreasing=decreasing, whole=whole, infinite=loss.allows_infinite_values)
 
 
-def steps_of(samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, decreasing: bool, whole: bool) -> Steps:
-    """Blocks as steps; `whole`: each value is the best of targets that surround it."""
+def steps_of(
+    samples: Samples, blocks: Blocks, bounds: tuple[float, float], *, decreasing: bool, whole: bool, infinite: bool
+) -> Steps:
+    """Convert blocks to steps.
+
+    `whole`: each value lies between the targets of its block.  `infinite`: the largest floats stand for infinities.
+    """
     if whole:
         # a value that is off by some rounding must not leave its targets; of one target, it is that
         low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
         blocks = Blocks(blocks.starts, *(np.clip(column, low, high) for column in blocks[1:]))
     values = np.maximum.accumulate(blocks.values)  # nor may rounding turn steps round
     blocks = Blocks(blocks.starts, values, np.minimum(blocks.lower, values), np.maximum(blocks.upper, values))
-    columns = (
-        np.clip(np.where(np.abs(one) >= rounds.LAST, np.copysign(np.inf, one), one), *bounds) for one in blocks[1:]
-    )
-    blocks = _distinct(Blocks(blocks.starts, *(column + 0.0 for column in columns)))
+    columns = list(blocks[1:])
+    if infinite:
+        columns = [np.where(np.abs(one) >= rounds.LAST, np.copysign(np.inf, one), one) for one in columns]
+    blocks = _distinct(Blocks(blocks.starts, *(np.clip(column, *bounds) + 0.0 for column in columns)))
     starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts
     weights = _totals(samples.weights, starts) if len(samples.weights) else counts.astype(np.float64)
@@ -139,16 +144,6 @@ def _totals(weights: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[
     found = np.empty(len(starts))
     _merge.totals(weights, scale_of(extent_of(weights, 1), UNIT_WEIGHTS, len(weights)), starts, found)
     return found
-
-
-def _log_sum_exp(shape: float) -> UpdateRule:
-    """Linex where exponentials are no numbers, but their logarithms are."""
-
-    def merge(y1: float, log1: float, y2: float, log2: float) -> tuple[float, float]:
-        total = np.logaddexp(log1, log2)
-        return (total - np.logaddexp(log1 - shape * y1, log2 - shape * y2)) / shape, total
-
-    return UpdateRule(merge, lambda y, w: (y, math.log(w)))
 
 
 def reversed_samples(samples: Samples) -> Samples:
@@ -186,12 +181,13 @@ def _solve(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
         return Blocks(starts, rates, rates, rates)
     if isinstance(loss, Linex) and len(samples.parameters) == 1:
         shape, low, high = (float(one) for one in (samples.parameters[0], samples.targets.min(), samples.targets.max()))
+        if abs(shape) * (high * 0.5 - low * 0.5) < _NARROW:
+            starts, values, _, _ = _by_mean(samples)
+            error = abs(shape) * (high - low) * (high - low)
+            return Blocks(starts, values, values - error, values + error)
         if abs(shape) * (high * 0.5 - low * 0.5) < _WIDE / 2:
             blocks = _by_exponentials(samples, shape, low, high)
             return _polished(samples, loss, blocks, high - low + 1 / abs(shape), limits)
-        return _by_rule(samples, _log_sum_exp(shape))
-    if isinstance(loss, Linex):
-        _validation.moderate_shapes(samples.parameters, samples.targets, _WIDE)
     return _by_rounds(samples, loss, limits)
 
 
@@ -273,14 +269,13 @@ def _end(
 
 
 def _by_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    unit = _unit(samples, loss)
-    if unit != 1:
-        return _in_units(unit, samples, loss, limits)
-    return _in_rounds(samples, loss, limits)
-
-
-def _in_rounds(samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    return _after(rounds_of(samples, loss, n_threads=limits.n_threads), limits)
+    exponent = units.exponent_of(samples.targets, loss)
+    scaled = in_units(samples, loss, exponent)
+    limits = limits._replace(tol=math.ldexp(limits.tol, -exponent) if limits.tol < math.inf else math.inf)
+    blocks = _after(rounds_of(scaled, loss, n_threads=limits.n_threads), limits)
+    if isinstance(loss, Power) and len(samples.parameters) == 1 and limits[:3] == Limits()[:3]:
+        blocks = _with_flat_blocks_solved(scaled, loss, blocks, limits)
+    return in_original_units(blocks, exponent)
 
 
 def _after(runs: rounds.Rounds, limits: Limits) -> Blocks:
@@ -292,38 +287,79 @@ def _after(runs: rounds.Rounds, limits: Limits) -> Blocks:
 
 
 def _polished(samples: Samples, loss: Loss, blocks: Blocks, size: float, limits: Limits) -> Blocks:
-    """Blocks that are right, with values right to more digits and bounds that are proven: a few cuts around each."""
+    """Improve values that are right to 1e-9 of `size`: a few cuts around each give more digits and proven bounds."""
+    lo, hi = blocks.values - 1e-9 * size, blocks.values + 1e-9 * size
+    # blocks whose values are this close may be one block
+    apart = np.flatnonzero(np.append(True, lo[1:] > hi[:-1]))
     runs = rounds_of(samples, loss, n_threads=limits.n_threads)
-    first = np.repeat(runs.open[:1], len(blocks.starts))
-    first["start"], first["end"] = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
-    first["lo"], first["cut"], first["hi"] = blocks.values - 1e-9 * size, blocks.values, blocks.values + 1e-9 * size
-    runs.open = first
+    runs.open = _runs_between(
+        blocks.starts[apart], len(samples.targets), lo[apart], np.maximum.reduceat(hi, apart), blocks.values[apart]
+    )
     runs.restart()
     return _after(runs, limits)
 
 
-def _unit(samples: Samples, loss: Loss) -> float:
-    """Powers of what is huge or tiny are no numbers; in other units, losses are the same but for a factor."""
-    low, high = float(samples.targets.min()), float(samples.targets.max())
-    size = max(abs(low), abs(high))
-    power = 1.0
-    if isinstance(loss, Power):
-        size, power = max(high * 0.5 - low * 0.5, size * 2.0**-40), max(1.0, float(samples.parameters.max()) - 1)
-    # (but for exponentials, and for powers that differ: they have a factor each)
-    alike = loss.is_location and not isinstance(loss, Linex) and (power == 1 or len(samples.parameters) == 1)
-    if not alike or size == 0 or abs(math.log2(size)) * power < 64:
-        return 1.0
-    return 2.0 ** math.floor(math.log2(size))
+def _runs_between(
+    starts: NDArray[np.int64], n: int, lo: NDArray[np.float64], hi: NDArray[np.float64], cuts: NDArray[np.float64]
+) -> NDArray[np.void]:
+    """Runs of n rows, the first cut of each, and bounds that are known to hold."""
+    runs = np.repeat(rounds.first_run(n, 0.0, 0.0, 0.0), len(starts))
+    runs["start"], runs["end"] = starts, np.append(starts[1:], n)
+    runs["lo"], runs["hi"], runs["cut"] = lo, hi, cuts
+    return runs
 
 
-def _in_units(unit: float, samples: Samples, loss: Loss, limits: Limits) -> Blocks:
-    """The fit where this is 1."""
-    if isinstance(loss, (Huber, PseudoHuber, LogCosh)):
-        with np.errstate(all="ignore"):
-            samples = samples._replace(parameters=np.clip(samples.parameters / unit, 1e-300, 1e300))
-    samples = samples._replace(targets=samples.targets / unit)
-    starts, *columns = _in_rounds(samples, loss, limits._replace(tol=limits.tol / unit))
-    return Blocks(starts, *(column * unit for column in columns))
+def in_units(samples: Samples, loss: Loss, exponent: int) -> Samples:
+    """The samples with targets, and parameters that have their unit, divided by 2**exponent."""
+    if loss.has_unit:
+        samples = samples._replace(parameters=units.parameters_of(samples.parameters, samples.targets, exponent))
+    return samples._replace(targets=units.ldexp(samples.targets, -exponent)) if exponent else samples
+
+
+def in_original_units(blocks: Blocks, exponent: int) -> Blocks:
+    """The blocks with values multiplied by 2**exponent."""
+    values = units.ldexp(blocks.values, exponent)
+    return Blocks(blocks.starts, values, *units.bounds_of(blocks.lower, blocks.upper, exponent))
+
+
+def _with_flat_blocks_solved(samples: Samples, loss: Loss, blocks: Blocks, limits: Limits) -> Blocks:
+    """Solve blocks whose slopes underflow again, each in its own unit.
+
+    Powers of distances that are tiny beside the range of all targets are 0, so the loss of such a block looks flat.
+    The block is a problem of its own, because cuts have separated it from its neighbours.
+    """
+    n, exponents_used = len(samples.targets), np.zeros(len(blocks.starts), dtype=np.int64)
+    while True:
+        wide = blocks.upper - blocks.lower > 1e-6 * np.maximum(np.abs(blocks.lower), np.abs(blocks.upper))
+        if not wide.any():
+            return blocks
+        low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
+        size = np.maximum(high * 0.5 - low * 0.5, np.maximum(np.abs(low), np.abs(high)) * 2.0**-40)
+        exponents = np.frexp(size)[1].astype(np.int64)
+        flat = wide & (high > low) & (exponents < exponents_used - 8)
+        if not flat.any():
+            return blocks
+        sizes = np.diff(np.append(blocks.starts, n))
+        rows, exponents = np.repeat(flat, sizes), exponents[flat]
+        shifts = np.repeat(exponents, sizes[flat])
+        y = samples.targets[rows]
+        part = samples._replace(
+            scores=samples.scores[rows], targets=np.ldexp(y, -shifts),
+            weights=samples.weights[rows] if len(samples.weights) else samples.weights,
+            ends=samples.ends[rows] if len(samples.ends) else samples.ends,
+        )  # fmt: skip
+        lo = np.ldexp(np.nextafter(low[flat], -np.inf), -exponents)
+        hi = np.ldexp(np.nextafter(high[flat], np.inf), -exponents)
+        runs = rounds_of(part, loss, n_threads=limits.n_threads)
+        runs.open = _runs_between(np.cumsum(sizes[flat]) - sizes[flat], len(y), lo, hi, 0.5 * lo + 0.5 * hi)
+        runs.restart()
+        solved = _after(runs, limits)
+        shifts = shifts[solved.starts]
+        found = (np.flatnonzero(rows)[solved.starts], *(np.ldexp(column, shifts) for column in solved[1:]), shifts)
+        columns = [np.concatenate([old[~flat], new]) for old, new in zip((*blocks, exponents_used), found, strict=True)]
+        order = np.argsort(columns[0])
+        *parts, exponents_used = (column[order] for column in columns)
+        blocks = Blocks(*parts)
 
 
 def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True, n_threads: int = 1) -> rounds.Rounds:
@@ -351,10 +387,12 @@ def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True, n_threads
 def _runs_of_targets(samples: Samples, loss: Loss) -> NDArray[np.void]:
     """Values lie between the least and the greatest target."""
     low, high = float(samples.targets.min()), float(samples.targets.max())
-    first = rounds.first_run(
-        len(samples.targets), math.nextafter(low, -math.inf), math.nextafter(high, math.inf),
-        low + float(np.mean(samples.targets[:: 1 + len(samples.targets) // _SAMPLE] - low)),
-    )  # fmt: skip
+    with np.errstate(over="ignore"):
+        cut = low + float(np.mean(samples.targets[:: 1 + len(samples.targets) // _SAMPLE] - low))
+    if not math.isfinite(cut):
+        cut = 0.5 * low + 0.5 * high
+    below, above = max(math.nextafter(low, -math.inf), -rounds.LAST), min(math.nextafter(high, math.inf), rounds.LAST)
+    first = rounds.first_run(len(samples.targets), below, above, cut)
     if isinstance(loss, Quantile):
         sides = {"lower": [rounds.LEAST], "upper": [rounds.GREATEST], "middle": [rounds.LEAST, rounds.GREATEST]}
         first = np.repeat(first, len(sides[loss.side]))
@@ -392,25 +430,37 @@ def runs_in_domain(samples: Samples, loss: Custom) -> NDArray[np.void]:
 
 
 def costs_less(samples: Samples, loss: Loss, one: Staircase, other: Staircase) -> bool:
-    """Whether one staircase costs no more than the other, but for rounding."""
-    z, u = (np.clip(stairs.predict(samples.scores), -rounds.LAST, rounds.LAST) for stairs in (one, other))
-    weights = samples.weights if len(samples.weights) else np.ones(len(z))
-    if isinstance(loss, Custom):
-        # by the integral of the derivative from one to the other, which Gauss' nodes give well enough
-        nodes, shares = np.polynomial.legendre.leggauss(16)
-        half = 0.5 * z - 0.5 * u
-        slopes = sum(
-            share * loss.slopes(0.5 * z + 0.5 * u + node * half, samples.targets)[0]
-            for node, share in zip(nodes, shares, strict=True)
-        )
-        gains = weights * half * slopes
-        return math.fsum(gains) <= 1e-12 * math.fsum(np.abs(gains))
-    costs = []
-    for values in (z, u):
-        found = np.empty(len(values))
-        _losses.values(loss.kind, samples.parameters, values, samples.targets, found)
-        costs.append(math.fsum(weights * found))
-    return costs[0] <= costs[1] + 1e-12 * abs(costs[1])
+    """Whether one staircase costs no more than the other, except for rounding; also if both costs overflow."""
+    exponent = units.exponent_of(samples.targets, loss)
+    z, u = (
+        units.ldexp(np.clip(stairs.predict(samples.scores), -rounds.LAST, rounds.LAST), -exponent)
+        for stairs in (one, other)
+    )
+    samples = in_units(samples, loss, exponent)
+    weights = samples.weights if len(samples.weights) else np.ones(1)
+    # so small that sums of finite numbers are finite
+    weights = units.ldexp(weights, -math.frexp(float(weights.max()))[1] - len(z).bit_length())
+    with np.errstate(all="ignore"):
+        if isinstance(loss, Custom):
+            # by the integral of the derivative from one to the other, which Gauss' nodes give well enough
+            nodes, shares = np.polynomial.legendre.leggauss(16)
+            half = 0.5 * z - 0.5 * u
+            slopes = sum(
+                share * loss.slopes(0.5 * z + 0.5 * u + node * half, samples.targets)[0]
+                for node, share in zip(nodes, shares, strict=True)
+            )
+            gains = weights * half * slopes
+            return not _total(gains) > 1e-12 * _total(np.abs(gains))
+        costs = []
+        for values in (z, u):
+            found = np.empty(len(values))
+            _losses.values(loss.kind, samples.parameters, values, samples.targets, found)
+            costs.append(_total(weights * found))
+        return not costs[0] > costs[1] + 1e-12 * abs(costs[1])
+
+
+def _total(numbers: NDArray[np.float64]) -> float:
+    return math.fsum(numbers) if np.isfinite(numbers).all() else float(np.sum(numbers))
 
 
 def deadline_after(seconds: float) -> float:

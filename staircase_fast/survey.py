@@ -53,7 +53,7 @@ def suits(rows: Rows, scale: Scale) -> bool:
     """Whether these rows are many enough, and such that float32 holds their sums, and a double each target."""
     weights = rows.weights_extent
     moderate = (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
-    exact = rows.targets.dtype.kind == "f" or scale.greatest <= 2**53
+    exact = rows.targets.dtype.kind == "f" or scale.greatest < 2**53  # 2**53 + 1 is rounded to 2**53
     return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
 
 
@@ -198,6 +198,8 @@ def finish(
     x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if weighted else 0)
     tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
     n_items = _finish.sequence(ordered, ends, live.atoms, live.atom_runs, runs.rows, x, y, w, tied, run)
+    if n_items == 0:
+        raise RuntimeError("`scores` or `targets` changed during the call: no row is left.")
 
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
     words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)

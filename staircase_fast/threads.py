@@ -28,26 +28,51 @@ def cut(n: int, n_parts: int) -> list[slice]:
 
 
 def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
-    """What the task makes of each part; the first one is done by the calling thread."""
+    """Return what the task makes of each part.
+
+    The calling thread does the first part, and then those that no other thread has begun: if the system refuses to
+    start threads, it does all of them.  No thread outlives the call.  After an error, no further part is begun.
+    """
     if len(shares) == 1:
         return [task(shares[0])]
     import threading  # only who shares work waits for it
 
     results: dict[int, T] = {}
     errors: list[BaseException] = []
+    lock, parts_left = threading.Lock(), iter(range(1, len(shares)))
 
-    def work(part: int) -> None:
+    def next_part() -> int | None:
+        with lock:
+            return None if errors else next(parts_left, None)
+
+    def work(first: int | None = None) -> None:
         try:
-            results[part] = task(shares[part])
+            part = next_part() if first is None else first
+            while part is not None:
+                results[part] = task(shares[part])
+                part = next_part()
         except BaseException as error:  # noqa: BLE001  (the caller gets it)
             errors.append(error)
 
-    helpers = [threading.Thread(target=work, args=(part,)) for part in range(1, len(shares))]
+    helpers: list[threading.Thread] = []
+    try:
+        for _ in shares[1:]:
+            helpers.append(threading.Thread(target=work))
+            helpers[-1].start()
+    except (RuntimeError, MemoryError):
+        pass  # the threads that have started are enough
+    except BaseException as error:  # noqa: BLE001  (a signal: raised when all threads are done)
+        errors.append(error)
+    if not errors:
+        work(0)
     for helper in helpers:
-        helper.start()
-    work(0)
-    for helper in helpers:
-        helper.join()
+        while helper.is_alive():
+            try:
+                helper.join()
+            except BaseException as error:  # noqa: BLE001  (a signal, again)
+                errors.append(error)
     if errors:
         raise errors[0]
+    if len(results) < len(shares):
+        raise MemoryError  # a thread had none left, not even to keep its error
     return [results[part] for part in range(len(shares))]

@@ -51,7 +51,7 @@ def cross_parts_from(text: str) -> tuple[list[Any], list[tuple[Any, ...]]]:
             raise ValueError(f"field `{name}` must be an array; got {type(document[name]).__name__}.")
     for index, given in enumerate(document["predictors"]):
         if not isinstance(given, dict):
-            raise ValueError(f"field `predictors` must hold objects; got {given!r} at index {index}.")
+            raise ValueError(f"field `predictors` must hold objects; got {documents.shown(given)} at index {index}.")
         documents.known_fields(given, "a predictor", _FIELDS)
         found.append(_parts(given))
     return document["folds"], found

@@ -1,9 +1,12 @@
 """How the suite runs: hypothesis profiles, and which copy of the package is under test."""
 
 import os
+import re
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -18,7 +21,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))  # the op
 # What a shell runs in the background ignores interrupts, and so do its children; some tests are about these.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Packages of the extra `test` that some interpreters have no wheels for.
+OPTIONAL = {"duckdb", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "pyarrow", "scipy", "sklearn"}
+
 PACKAGE_FOLDER = Path(staircase_fast.__file__).resolve().parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skip-missing", action="store_true", help="skip test modules that import an optional package that is missing"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """With --skip-missing, a module that cannot be imported for want of an optional package is skipped."""
+    report = yield
+    missing = re.search(r"ModuleNotFoundError: No module named '(\w+)", str(report.longrepr or ""))
+    if report.failed and missing and missing[1] in OPTIONAL and collector.config.getoption("--skip-missing"):
+        report.outcome = "skipped"
+        report.longrepr = (str(collector.path), 1, f"Skipped: {missing[1]} is not installed")
+    return report
 
 
 def pytest_report_header() -> str:
@@ -32,3 +57,10 @@ def pytest_configure() -> None:
         raise pytest.UsageError(
             f"staircase_fast was imported from {PACKAGE_FOLDER}, which is not under STAIRCASE_FAST_TEST_ROOT={root}"
         )
+
+
+@pytest.fixture(autouse=True)
+def own_random_numbers(request: pytest.FixtureRequest) -> None:
+    """Reseed a module's generator, so that what a test draws does not depend on the tests before it."""
+    if hasattr(request.module, "RNG"):
+        request.module.RNG = np.random.default_rng([*request.node.name.encode()])

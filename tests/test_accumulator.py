@@ -183,6 +183,18 @@ def test_a_unit_that_gets_finer_and_words_that_get_more_keep_every_bit() -> None
         assert_same_staircase(seen.staircase(), expected)
 
 
+def test_many_rows_of_one_score_keep_their_targets() -> None:
+    scores, targets = np.full(5000, 0.5), np.arange(5000) / 7
+    assert_same_staircase(accumulated([(scores, targets)]).staircase(), sf.fit(scores, targets))
+
+
+@pytest.mark.parametrize("weight", [2**31, 2**32 - 1])
+def test_a_weight_may_fill_half_a_word(weight: int) -> None:
+    seen = accumulated([([0], [1], [weight])])
+    assert forms(seen) == "tallies with sums"
+    assert_same_staircase(seen.staircase(), sf.fit([0], [1], sample_weight=[weight]))
+
+
 def test_sums_of_weights_may_fill_their_last_bit() -> None:
     # 2**63 in one word: what looks like a sign is none
     heavy = accumulated([([1.0, 1.0], [0.5, 0.25], [2.0**61, 2.0**62 + 2.0**61])])
@@ -541,6 +553,13 @@ def test_files_pickles_and_copies_hold_all(kind: str, loss: Any, tmp_path: Path)
         assert_same_staircase(other.staircase(), seen.staircase())
 
 
+@pytest.mark.parametrize("targets", [[0.1, 0.1, 0.7], [0.7, 0.7, 0.1], [0.1, 0.1, 0.1]])
+def test_a_score_with_the_least_or_the_greatest_mean_can_be_loaded(targets: list[float], tmp_path: Path) -> None:
+    seen = accumulated([([1.0, 1.0, 2.0], targets)])
+    seen.save(tmp_path / "seen.npz")
+    assert_same_staircase(sf.Accumulator.load(tmp_path / "seen.npz").staircase(), seen.staircase())
+
+
 def test_an_empty_accumulator_is_saved_as_well(tmp_path: Path) -> None:
     sf.Accumulator("log", increasing=False).save(tmp_path / "none.npz")
     again = sf.Accumulator.load(tmp_path / "none.npz")
@@ -585,11 +604,11 @@ def put(index: Any, value: Any) -> Any:
 
 
 DAMAGE: list[tuple[str, dict[str, Any], str]] = [
-    ("noise", {"header": None}, "field `header` must be JSON text"),
-    ("noise", {"header": np.zeros(3)}, "field `header` must be JSON text"),
+    ("noise", {"header": None}, "field `header` is missing"),
+    ("noise", {"header": np.zeros(3)}, "field `header` must be 1-dimensional of uint8; got float64 of shape (3,)"),
     ("noise", {"header": np.frombuffer(b"[]", np.uint8)}, "an accumulator must be a JSON object; got list"),
     ("noise", {"header": np.frombuffer(b"{", np.uint8)}, "an accumulator must be JSON text; "),
-    ("noise", {"header": np.frombuffer(b"\xff", np.uint8)}, "utf-8"),
+    ("noise", {"header": np.frombuffer(b"\xff", np.uint8)}, "field `header` must be JSON text; got byte 0xff at 0"),
     ("noise", {"header": {"more": 1}}, "field `more` is not known; an accumulator has format, version, loss"),
     ("noise", {"header": {"format": "staircase_fast"}}, "field `format` must be 'staircase_fast.Accumulator'"),
     ("noise", {"header": {"version": 2}}, "field `version` must be 1; got 2"),
@@ -600,7 +619,7 @@ DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ("noise", {"header": {"loss": {"name": "huber"}}}, "field `form` must be one that huber has; got 'sums'"),
     ("noise", {"header": {"form": "kept"}}, "field `form` must be one that squared_error has; got 'kept'"),
     ("noise", {"header": {"form": ["sums"]}}, "field `form` must be one that squared_error has"),
-    ("noise", {"header": {"form": None}}, "field `extents` is not known"),
+    ("noise", {"header": {"form": None}}, "field `form` must be that of its arrays"),
     ("noise", {"header": {"form": "tallies"}}, "field `tally` is missing"),
     ("noise", {"header": {"n_rows": 60.0}}, "field `n_rows` must be an integer >= 0"),
     ("noise", {"header": {"n_rows": -1}}, "field `n_rows` must be an integer >= 0"),
@@ -608,9 +627,9 @@ DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ("noise", {"header": {"n_rows": 61}}, "field `rows` must count all rows"),
     ("noise", {"header": {"n_rows": 0}}, "field "),
     ("noise", {"x": None}, "field `x` is missing"),
-    ("noise", {"z": np.ones(3)}, "field `z` is not known; an accumulator has extents, x, y, w, rows, words"),
-    ("noise", {"x": np.ones(60, dtype=np.float32)}, "field `x` must be a column of float64"),
-    ("noise", {"x": np.ones((60, 1))}, "field `x` must be a column of float64"),
+    ("noise", {"z": np.ones(3)}, "field `z` is not known"),
+    ("noise", {"x": np.ones(60, dtype=np.float32)}, "field `x` must be 1-dimensional of float64; got float32"),
+    ("noise", {"x": np.ones((60, 1))}, "field `x` must be 1-dimensional of float64; got float64 of"),
     ("noise", {"x": put(3, math.nan)}, "field `x` must have scores, and none that is NaN"),
     ("noise", {"x": np.empty(0)}, "field `x` must have scores"),
     ("noise", {"x": put(3, 1e9)}, "field `x` must ascend"),

@@ -1,7 +1,10 @@
 """Arrow's arrays, as any library may export them: what they hold, what is missing in them, and who frees them."""
 
+import contextlib
+import ctypes
 import decimal
 import gc
+import re
 import sys
 
 import numpy as np
@@ -242,7 +245,9 @@ def test_what_was_taken_out_of_its_capsule_is_refused():
     array, stream = pa.array([1.5]).__arrow_c_array__(), pa.chunked_array([[1.5]]).__arrow_c_stream__()
     pa.Array._import_from_c_capsule(*array)
     pa.ChunkedArray._import_from_c_capsule(stream)
-    for taken in (Array(array), Stream(stream)):
+    fresh = pa.array([1.5]).__arrow_c_array__()
+    half_taken = (fresh[0], array[1]), (array[0], fresh[1])
+    for taken in (Array(array), Stream(stream), *map(Array, half_taken)):
         with pytest.raises(ValueError, match="`scores` must be Arrow data that can be read; it was taken out of its"):
             sf.fit(taken, [1.0])
 
@@ -272,3 +277,174 @@ def test_numbers_need_no_library(monkeypatch):
     columns = [Stream(pa.chunked_array([[1.0, 2.0], [0.5]]).__arrow_c_stream__()) for _ in range(2)]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert_same_bits(sf.fit(*columns).values, np.array([0.5, 1.0, 2.0]))
+
+
+# Broken objects
+
+POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
+STRUCTURES = {
+    b"arrow_schema": ["format", "name", "metadata", "flags", "n_children", "children", "dictionary", "release"],
+    b"arrow_array": ["length", "null_count", "offset", "n_buffers", "n_children", "buffers", "children", "dictionary"],
+}
+NUMBERS = ("length", "null_count", "offset", "n_buffers", "n_children", "flags")
+
+
+@contextlib.contextmanager
+def forged(capsule, kind, **changed):
+    """A capsule of Arrow's with other fields, until the library frees it that has made it."""
+    get = ctypes.PYFUNCTYPE(POINTER, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    fields = [(name, INTEGER if name in NUMBERS else POINTER) for name in STRUCTURES[kind]]
+    own = type("Own", (ctypes.Structure,), {"_fields_": fields}).from_address(get(capsule, kind))
+    before = {name: getattr(own, name) for name in changed}
+    for name, value in changed.items():
+        setattr(own, name, value)
+    yield
+    for name, value in before.items():
+        setattr(own, name, value)
+
+
+PLAIN = pa.array([1.5, 2.5])
+CODED = pa.array([1.5, 2.5, 1.5]).dictionary_encode()
+TABLE = pa.record_batch({"a": [1.5]})
+TEXTS = {text: ctypes.create_string_buffer(text) for text in (b"", b"d:x,y", b"d:9,2,7", b"g", b"\xff")}
+
+
+def text(content):
+    return ctypes.addressof(TEXTS[content])
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "changed", "message"),
+    [
+        (PLAIN, b"arrow_array", {"length": -1}, "its length or its offset is impossible"),
+        (PLAIN, b"arrow_array", {"length": 2**63 - 1}, "its length or its offset is impossible"),
+        (PLAIN, b"arrow_array", {"offset": -1}, "its length or its offset is impossible"),
+        (PLAIN, b"arrow_array", {"n_buffers": 1}, "it has too few buffers"),
+        (PLAIN, b"arrow_array", {"buffers": None}, "it has too few buffers"),
+        (PLAIN, b"arrow_schema", {"format": None}, "its schema has no format"),
+        (PLAIN, b"arrow_schema", {"n_children": 1}, "its schema has no children"),
+        (PLAIN, b"arrow_schema", {"release": None}, "it was taken out of its capsule before"),
+        (CODED, b"arrow_array", {"dictionary": None}, "a part of it is missing"),
+        (CODED, b"arrow_schema", {"format": text(b"g")}, "places in a dictionary must be integers"),
+        (TABLE, b"arrow_array", {"n_children": 0}, "it has too few children"),
+        (TABLE, b"arrow_array", {"children": None}, "it has too few children"),
+        (pc.run_end_encode(PLAIN), b"arrow_array", {"length": 9}, "its runs must end where its rows do"),
+        (pc.run_end_encode(PLAIN), b"arrow_schema", {"n_children": 1}, "runs must have integer ends and values"),
+    ],
+)
+def test_arrow_data_whose_parts_do_not_fit_are_refused(array, kind, changed, message):
+    capsules = dict(zip(STRUCTURES, array.__arrow_c_array__(), strict=True))
+    with (
+        forged(capsules[kind], kind, **changed),
+        pytest.raises(ValueError, match=f"`x` must be Arrow data that can be read; {message}"),
+    ):
+        read(Array(tuple(capsules.values())))
+
+
+@pytest.mark.parametrize("letters", [b"", b"d:x,y", b"d:9,2,7", b"\xff"])
+def test_arrow_data_of_an_unknown_type_are_refused(letters):
+    capsules = PLAIN.__arrow_c_array__()
+    with (
+        forged(capsules[0], b"arrow_schema", format=text(letters)),
+        pytest.raises(TypeError, match="`x` must be real numbers; got Arrow data of type"),
+    ):
+        read(Array(capsules))
+
+
+@pytest.mark.parametrize("place", [-1, 2, 2**31 - 1])
+@pytest.mark.parametrize("values", [[1.5, 2.5], [1.5, None]])
+def test_a_place_that_is_not_in_the_dictionary_is_refused(place, values):
+    places = pa.array([0, 0, place], type=pa.int32())
+    array = pa.DictionaryArray.from_arrays(places, pa.array(values), safe=False)
+    with pytest.raises(ValueError, match="`x` must be Arrow data that can be read; an entry is not in its dictionary"):
+        read(array)
+
+
+def test_memory_that_is_missing_is_refused():
+    for kind in (pa.float64(), pa.bool_()):
+        capsules = pa.Array.from_buffers(kind, 0, [None, None]).__arrow_c_array__()
+        with (
+            forged(capsules[1], b"arrow_array", length=3),
+            pytest.raises(ValueError, match="`x` must be Arrow data that can be read; it has no memory for its"),
+        ):
+            read(Array(capsules))
+
+
+def consumed():
+    capsules = pa.array([1.5]).__arrow_c_array__()
+    pa.Array._import_from_c_capsule(*capsules)
+    return capsules
+
+
+def raised(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda: raised(KeyError("gone")), ValueError, "'gone'"),
+        (lambda: raised(OSError(5, "the disk is gone")), ValueError, "the disk is gone"),
+        (lambda: raised(ZeroDivisionError()), ValueError, "ZeroDivisionError"),
+        (lambda: raised(TypeError("no such schema")), TypeError, "no such schema"),
+        (lambda: None, TypeError, "None"),
+        (lambda: 3, TypeError, "int"),
+        (lambda: (1, 2), ValueError, "PyCapsule"),
+        (lambda: (1, 2, 3), ValueError, "too many values"),
+        (lambda: pa.array([1.5]).__arrow_c_array__()[::-1], ValueError, "PyCapsule"),
+        (consumed, ValueError, "it was taken out of its capsule before"),
+        (
+            lambda: (pa.array([1.5]).__arrow_c_array__()[0], consumed()[1]),
+            ValueError,
+            "it was taken out of its capsule",
+        ),
+    ],
+)
+def test_a_broken_export_is_refused_by_the_name_of_the_argument(given, error, message):
+    class Broken:
+        def __arrow_c_array__(self, requested_schema=None):
+            return given()
+
+    told = f"must be Arrow data that can be read; .*{re.escape(message)}"
+    with pytest.raises(error, match=f"`scores` {told}"):
+        sf.fit(Broken(), [1.0])
+    with pytest.raises(error, match=f"`sample_weight` {told}"):
+        sf.fit([1.0], [1.0], sample_weight=Broken())
+    with pytest.raises((TypeError, ValueError), match="`groups` must be Arrow data that can be read; "):
+        sf.fit_groups([1.0], [1.0], Broken())
+
+
+@pytest.mark.parametrize(
+    "given", [lambda: raised(KeyError("gone")), lambda: None, lambda: 3, lambda: pa.array([1.5]).__arrow_c_array__()[1]]
+)
+def test_a_broken_stream_is_refused_by_the_name_of_the_argument(given):
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return given()
+
+    with pytest.raises((TypeError, ValueError), match="`targets` must be Arrow data that can be read; "):
+        sf.fit([1.0], Broken())
+
+
+def test_a_stream_that_gives_no_schema_is_refused():
+    says = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER)
+    fields = [
+        ("get_schema", says),
+        ("get_next", says),
+        *((name, POINTER) for name in ("last_error", "release", "data")),
+    ]
+    stream = type("Own", (ctypes.Structure,), {"_fields_": fields})(
+        says(lambda *_: 0), says(lambda *_: 0), None, 1, None
+    )
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, POINTER, ctypes.c_char_p, POINTER)(("PyCapsule_New", ctypes.pythonapi))
+    with pytest.raises(ValueError, match="`x` must be Arrow data that can be read; its schema was released before"):
+        read(Stream(new(ctypes.addressof(stream), b"arrow_array_stream", None)))
+
+
+def test_strings_whose_first_entry_cannot_be_shown_are_refused():
+    class Broken(Array):
+        def __getitem__(self, place):
+            raise KeyError("gone")
+
+    with pytest.raises(ValueError, match="`x` must be real numbers; 'gone'"):
+        read(Broken(pa.array(["a"]).__arrow_c_array__()))

@@ -364,3 +364,41 @@ def test_without_tqdm_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(ImportError, match=r"`progress=True` needs tqdm, .* pip install 'staircase_fast\[plot\]'"):
         sf.reliability(FORECASTS, LABELS, bands="confidence", n_resamples=30, progress=True)
+
+
+def xoshiro(state, n):
+    """xoshiro256++ as its authors publish it (Blackman and Vigna, 2019)."""
+    mask = 2**64 - 1
+
+    def rotated(x, k):
+        return ((x << k) | (x >> (64 - k))) & mask
+
+    s = [int(word) for word in state]
+    for _ in range(n):
+        yield (rotated((s[0] + s[3]) & mask, 23) + s[0]) & mask
+        t = (s[1] << 17) & mask
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotated(s[3], 45)
+
+
+def test_rows_are_drawn_by_the_generator_that_is_documented():
+    state, n = np.array([1, 2, 3, 4], dtype=np.uint64), 200
+    counts = np.empty(n, dtype=np.uint32)
+    _resample.draw(state, n, bands._EACH_ROW, np.empty((0, 0), dtype=np.uint16), np.empty((0, 0)), counts)
+    drawn = [word * n >> 64 for word in xoshiro(state, n)]
+    np.testing.assert_array_equal(counts, np.bincount(drawn, minlength=n))
+
+
+def test_seeds_that_one_has_spawned_give_bands_of_their_own():
+    rng = np.random.default_rng(17)
+    x = rng.random(60)
+    y = rng.random(60) < x
+    one, other = (
+        sf.reliability(x, y, bands="confidence", n_resamples=30, seed=seed).bands
+        for seed in np.random.SeedSequence(1).spawn(2)
+    )
+    assert not np.array_equal(one.lower, other.lower)

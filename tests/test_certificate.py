@@ -1,6 +1,8 @@
 """Certificates: every fit has one, nothing else has, and the gap is a bound."""
 
+import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,8 +14,6 @@ from strategies import rows
 import staircase_fast as sf
 
 L = sf.losses
-
-# Under these, some fits are not the optimum yet: `python tests/certify_many.py` shows which.
 
 
 def problems(name: str, how_many: int, seed: int) -> list[Problem]:
@@ -311,3 +311,61 @@ def test_slopes_beyond_all_numbers_leave_no_bound_on_the_gap():
         certificate = sf.certify(far, [1, 2], [0.0, 1.0])
         assert not certificate.optimal
         assert certificate.gap == math.inf
+
+
+def steps_with(values):
+    """A staircase with these values at scores 0, 1, .."""
+    document = json.loads(sf.fit(range(len(values)), range(len(values))).to_json())
+    for name in ("values", "lower", "upper"):
+        if name in document:
+            document[name] = [float(value) for value in values]
+    return sf.Staircase.from_json(json.dumps(document))
+
+
+def true_gap(values, targets):
+    """How much more than the optimum it costs under squared error, exactly."""
+    stack = []
+    for y in targets:
+        total, n = Fraction(float(y)), 1
+        while stack and stack[-1][0] * n >= total * stack[-1][1]:
+            total, n = total + stack[-1][0], n + stack[-1][1]
+            stack.pop()
+        stack.append((total, n))
+    best = [total / n for total, n in stack for _ in range(n)]
+
+    def cost(fit):
+        return sum((Fraction(z) - Fraction(float(y))) ** 2 for z, y in zip(fit, targets, strict=True))
+
+    return cost([float(value) for value in values]) - cost(best)
+
+
+def test_the_gap_of_steps_that_differ_by_rounding_alone_is_of_the_order_of_rounding():
+    values = np.nextafter(0.5, [0.0, 1.0])
+    certificate = sf.certify(steps_with(values), [0, 1], [1, 0])
+    assert certificate.optimal
+    assert true_gap(values, [1, 0]) <= certificate.gap < 1e-14
+
+
+def test_the_gap_of_steps_some_ulps_off_is_not_below_the_true_one():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 7))
+        y = np.round(rng.normal(size=n), 1)
+        z = sf.fit(range(n), y)(range(n))
+        z = np.sort(z + rng.integers(-3, 4, n) * np.spacing(np.abs(z)))
+        for i in range(1, n):
+            z[i] = max(z[i], np.nextafter(z[i - 1], np.inf))
+        gap = sf.certify(steps_with(z), range(n), y).gap
+        assert true_gap(z, y) <= gap < 1e-11
+
+
+def test_weights_of_extreme_ratios_are_certified():
+    for loss in ("log", "squared"):
+        stairs = sf.fit([1, 1], [0, 1], sample_weight=[1e300, 1e-300], loss=loss)
+        assert sf.certify(stairs, [1, 1], [0, 1], sample_weight=[1e300, 1e-300]).optimal
+
+
+def test_values_at_the_largest_float_are_certified():
+    largest = float(np.finfo(np.float64).max)
+    stairs = sf.fit([1, 2], [1.0, largest], loss="gamma_deviance")
+    assert sf.certify(stairs, [1, 2], [1.0, largest]).optimal

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from comparing import assert_same_bits, assert_same_staircase
 
@@ -39,6 +38,11 @@ def test_each_column_is_fitted_as_it_is_alone(order, kind, increasing, n_threads
             check(scores, targets, weights, increasing=increasing, n_threads=n_threads)
 
 
+def test_each_row_has_its_own_parameter_in_every_column():
+    check(X, NOISE, loss=sf.losses.Huber(RNG.random(N) + 0.1))
+    check(X, NOISE, RNG.integers(0, 3, N) + 0.0, loss=sf.losses.Expectile(RNG.random(N)))
+
+
 def test_columns_may_be_strided_or_one():
     check(np.repeat(X, 2, axis=1)[::2, ::2], NOISE[::2])
     check(X[:, :1], NOISE[:, :1])
@@ -54,8 +58,9 @@ def test_long_columns_are_fitted_as_they_are_alone(n_threads, monkeypatch):
 
 
 def test_frames_are_tables():
+    polars = pytest.importorskip("polars")
     expected = sf.fit_columns(X, LABELS)
-    for frame in (pd.DataFrame, lambda table: pl.DataFrame(table, schema=list("abcd"))):
+    for frame in (pd.DataFrame, lambda table: polars.DataFrame(table, schema=list("abcd"))):
         found = sf.fit_columns(frame(X), frame(LABELS), sample_weight=frame(np.ones_like(X)))
         assert found == expected
         assert_same_bits(found.predict_columns(frame(X)), expected.predict_columns(X))

@@ -1,5 +1,6 @@
 """What `fit` means: ties, weights, directions, bounds, infinite scores."""
 
+import itertools
 import math
 
 import numpy as np
@@ -66,6 +67,42 @@ def test_blocks_whose_means_round_to_one_float_are_one_step():
     scores, targets = [1, 2, 2, 2], [1.0, 1.0, 1.0, math.nextafter(1.0, 2.0)]
     assert len(exact_steps(scores, targets)) == 2
     assert steps_of(sf.fit(scores, targets)) == [Step(1, 2, 1.0, 4.0, 4)]
+
+
+def online_fit(x, y, increasing):
+    online = sf.Online(increasing=increasing)
+    online.extend(x, y)
+    return online.staircase()
+
+
+def accumulated_fit(x, y, increasing):
+    seen = sf.Accumulator(increasing=increasing)
+    seen.add(x[1:], y[1:])
+    seen.add(x[:1], y[:1])
+    return seen.staircase()
+
+
+@pytest.mark.parametrize(
+    "fit_rows",
+    [
+        lambda x, y, increasing: sf.fit(x, y, increasing=increasing),
+        lambda x, y, increasing: sf.fit(x[::-1], y[::-1], increasing=increasing),
+        lambda x, y, increasing: sf.fit_groups(x, y, np.full(len(x), 7), increasing=increasing)[7],
+        lambda x, y, increasing: sf.fit_columns(x[:, None], y[:, None], increasing=increasing)[0],
+        accumulated_fit,
+        online_fit,
+    ],
+    ids=["fit", "fit of rows in descending order", "fit_groups", "fit_columns", "Accumulator", "Online"],
+)
+@pytest.mark.parametrize("increasing", [True, False])
+def test_integers_at_the_end_of_what_doubles_hold_are_fitted_exactly(fit_rows, increasing):
+    """2**53 + 1 is rounded to 2**53: neither a target as a double nor the greatest of all shows that it was."""
+    for n in (1, 2, 3):
+        for entries in itertools.product((0, 2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2), repeat=n):
+            for sign in (-1, 1):
+                x, y = np.arange(n), sign * np.array(entries)
+                expected = fitted_steps(x.tolist(), y.tolist(), increasing=increasing)
+                assert_steps(fit_rows(x, y, increasing), expected)
 
 
 def test_no_weights_means_weights_of_one():

@@ -500,3 +500,55 @@ def test_tables_of_every_kind_are_columns_side_by_side(kind):
 def test_a_bad_entry_of_a_table_is_named_with_its_column(frame, message):
     with pytest.raises((TypeError, ValueError), match=message):
         sf.fit_columns(frame, np.ones((2, 2)))
+
+
+def raised(error):
+    raise error
+
+
+BROKEN = {
+    "KeyError": lambda: raised(KeyError("gone")),
+    "OSError": lambda: raised(OSError(5, "the disk is gone")),
+    "an error without words": lambda: raised(ZeroDivisionError()),
+    "None": lambda: None,
+    "a number": lambda: 3,
+    "three numbers": lambda: (1, 2, 3),
+}
+
+
+@pytest.mark.parametrize("way", ["__array__", "__dlpack_device__", "__dlpack__"])
+@pytest.mark.parametrize("given", BROKEN)
+def test_a_broken_array_is_refused_by_the_name_of_the_argument(way, given):
+    methods = {"__dlpack_device__": lambda self: (1, 0)} if way == "__dlpack__" else {}
+    broken = type("Broken", (), {**methods, way: lambda self, *args, **options: BROKEN[given]()})()
+    for call, name in [
+        (lambda: sf.fit(broken, [1.0]), "scores"),
+        (lambda: sf.fit([1.0], broken), "targets"),
+        (lambda: sf.fit([1.0], [1.0], sample_weight=broken), "sample_weight"),
+        (lambda: sf.fit([1.0], [1.0]).predict(broken), "scores"),
+        (lambda: sf.losses.Huber(broken), "delta"),
+        (lambda: sf.Online().append(broken, 1.0), "score"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=f"`{name}` must be "):
+            call()
+
+
+def test_a_capsule_of_a_tensor_that_was_taken_is_refused():
+    capsule = np.arange(3.0).__dlpack__()
+    numpy_reads = type("Once", (), {"__dlpack_device__": lambda self: (1, 0), "__dlpack__": lambda self, **_: capsule})
+    np.from_dlpack(numpy_reads())
+    with pytest.raises(ValueError, match="`scores` must be an array that numpy can read; "):
+        sf.fit(numpy_reads(), [1.0, 2.0, 3.0])
+
+
+def test_arguments_of_a_custom_loss_that_are_broken_are_refused():
+    broken = type("Broken", (), {"__array__": lambda self, *args, **options: BROKEN["KeyError"]()})()
+    with pytest.raises(ValueError, match="`args` must be numbers or arrays; 'gone'"):
+        sf.losses.Custom(lambda z, y, a: z - y, (broken,))
+
+
+def test_memory_that_runs_out_is_not_said_to_be_a_broken_array():
+    broken = type("Broken", (), {"__array__": lambda self, *args, **options: raised(MemoryError())})()
+    for call in (lambda: sf.fit(broken, [1.0]), lambda: sf.Online().append(broken, 1.0)):
+        with pytest.raises(MemoryError):
+            call()

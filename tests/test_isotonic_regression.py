@@ -67,6 +67,17 @@ def test_leading_rows_of_weight_zero_get_the_first_value():
     assert result.weights.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("increasing", [True, False])
+def test_many_rows_some_of_weight_zero_have_the_regression_of_the_others(increasing):
+    rng = np.random.default_rng(0)
+    y, weights = rng.normal(size=1000), rng.integers(0, 3, 1000).astype(float)
+    present = weights > 0
+    found = sf.isotonic_regression(y, weights=weights, increasing=increasing)
+    others = sf.isotonic_regression(y[present], weights=weights[present], increasing=increasing)
+    assert_same_bits(found.x[present], others.x)
+    assert_same_bits(found.weights, others.weights)
+
+
 def test_a_decreasing_regression_has_blocks_in_the_order_of_the_targets():
     result = sf.isotonic_regression([5, 1, 3, 0], increasing=False)
     assert result.x.tolist() == [5, 2, 2, 0]

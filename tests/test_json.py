@@ -165,7 +165,9 @@ def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
     sf.fit([1], [1]).save(staircase)
     sf.fit_groups([1, 2], [1, 2], ["a", "b"]).save(archive)
     accumulator = tmp_path / "seen.npz"
-    sf.Accumulator().save(accumulator)
+    seen = sf.Accumulator()
+    seen.add([1, 2], [1.5, 2])
+    seen.save(accumulator)
     text = tmp_path / "text"
     text.write_bytes(b'{"a": "\xff"}')
     cases: list[tuple[Any, pathlib.Path, str]] = [
@@ -174,7 +176,11 @@ def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
         (sf.Online, staircase, "field `format` must be 'staircase_fast online'; got 'staircase_fast'."),
         (sf.VennAbers, staircase, "field `format` must be 'staircase_fast venn-abers'; got 'staircase_fast'."),
         (sf.CrossVennAbers, staircase, "field `format` must be 'staircase_fast cross venn-abers'; got"),
-        (sf.StaircaseMap, staircase, "must be a file that `save` wrote; File is not a zip file."),
+        (
+            sf.StaircaseMap,
+            staircase,
+            "must be a file that `save` wrote; this is not an archive, or its end",
+        ),
         (sf.StaircaseMap, accumulator, "field `format` must be"),
         (sf.Accumulator, archive, "field `format` must be"),
     ]
@@ -234,7 +240,8 @@ def test_an_unknown_field_is_named():
 def test_a_field_that_stands_there_twice_is_named(field):
     text = example().to_json()
     value = json.dumps(json.loads(text)[field])
-    assert f"`{field}`" in refused(f'{{"{field}": {value}, {text[1:]}')
+    for first in (value, "null"):
+        assert f"`{field}`" in refused(f'{{"{field}": {first}, {text[1:]}')
 
 
 WRONG = {  # field: what it cannot be

@@ -249,3 +249,17 @@ def test_queries_are_not_changed(stairs):
     queries.flags.writeable = False
     assert stairs(queries).tolist() == [10, 10, 20]
     assert queries.tolist() == [0.5, 2.0, 9.0]
+
+
+def test_float32_queries_are_compared_with_the_fitted_range_in_float64():
+    wide = sf.fit([-1.7976931348623157e308, 0], [0, 1])
+    assert wide.predict(np.array([0], dtype=np.float32), out_of_bounds="raise").tolist() == [1.0]
+    ends = sf.fit([0.1, 0.3], [0, 1])  # float32(0.1) > 0.1
+    assert ends.predict(np.float32([0.1]), out_of_bounds="raise").tolist() == [0.0]
+    with pytest.raises(ValueError, match=r"`scores` must be in \[0\.1, 0\.3\]"):
+        ends.predict(np.float32([0.3]), out_of_bounds="raise")  # float32(0.3) > 0.3
+
+
+def test_a_line_whose_slope_underflows_is_followed_precisely():
+    stairs = sf.fit([-1.7976931348623157e308, 2.5], [0.25, 1 / 3])
+    assert stairs.predict([0.0, 1.2], interpolation="linear") == pytest.approx([1 / 3, 1 / 3], rel=3e-16)

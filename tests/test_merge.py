@@ -21,6 +21,7 @@ TARGETS = {
     "integers": np.round(3 * (TREND + NOISE)).astype(np.int32),
     "large integers": RNG.integers(-(2**62), 2**62, N),
     "integers whose sums no double holds": RNG.integers(-(2**46), 2**46, N),
+    "small integers whose sums no double holds": 2**43 + RNG.integers(0, 2**43, N),
     "separated labels": (TREND > -0.3).astype(np.uint8),
     "plateaus": np.repeat(RNG.integers(0, 3, N // 100), 100) / 3,
     "decimals": np.round(TREND + NOISE, 1),

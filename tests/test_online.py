@@ -332,6 +332,15 @@ def test_poisson_rates_beyond_all_floats_are_refused_as_in_a_batch():
 # What arrays and scores may be
 
 
+@pytest.mark.parametrize("loss", ["squared", L.Linex(1.0), L.UpdateRule(mean)])
+def test_a_negative_zero_becomes_zero(loss):
+    online = sf.Online(loss)
+    online.extend([-0.0, 1.0], [1.0, 2.0])
+    stairs = online.staircase()
+    assert not np.signbit(stairs.left).any()
+    assert not np.signbit(stairs.right).any()
+
+
 def test_scores_may_be_infinite_and_zeros_are_equal():
     online = sf.Online()
     online.extend([-np.inf, -1.0, -0.0], [3.0, 1.0, 4.0])
@@ -414,7 +423,13 @@ def test_a_bad_row_is_refused_by_name_and_value(row, message):
     assert online.to_json() == before
 
 
-@pytest.mark.parametrize("row", [("a", 0), (1, "0"), (1, 0, "1"), ([1], 0), (1, None), (1, 0, 1j)])
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("a", 0), (1, "0"), (1, 0, "1"), ([1], 0), (1, None), (1, 0, 1j), (np.complex128(1 + 2j), 0),
+        (np.ma.masked, 0), (1, 0, np.ma.masked),
+    ],
+)  # fmt: skip
 def test_what_is_no_number_is_refused(row):
     online = sf.Online()
     with pytest.raises(TypeError, match="must be a number; got"):
@@ -780,3 +795,16 @@ def test_sums_that_no_double_was_kept_of_are_made_up_for_when_targets_grow():
         online.staircase()
     x, y, w = zip(*rows, strict=True)
     assert_same_staircase(online.staircase(), sf.fit(x, y, sample_weight=w))
+
+
+def test_scores_of_float32_may_follow_one_that_float32_does_not_hold():
+    online = sf.Online()
+    online.append(1.7976931348623157e308, 1.0)
+    online.extend(np.array([np.inf], dtype=np.float32), [2.0])
+    assert online.staircase().left.tolist() == [1.7976931348623157e308, np.inf]
+
+
+def test_targets_at_both_ends_of_float64_come_back_from_json():
+    online = sf.Online()
+    online.extend([1, 2], [-1.7976931348623157e308, 1.7976931348623157e308])
+    assert_same_staircase(sf.Online.from_json(online.to_json()).staircase(), online.staircase())

@@ -71,6 +71,7 @@ def test_a_rising_sequence_costs_nothing_at_all():
 def test_costs_beyond_floats_are_infinite_and_squares_on_the_way_are_not():
     assert sf.prefix_losses([1e200, -1e200]).tolist() == [0.0, np.inf]
     assert sf.prefix_losses([1e200, -1e200], [1e-200, 1e-200]).tolist() == pytest.approx([0.0, 2e200], rel=1e-15)
+    assert sf.prefix_losses([1e160, -1e160], [1e-200, 1e-200]).tolist() == pytest.approx([0.0, 2e120], rel=1e-15)
     assert sf.prefix_losses([1e-170, 0.0], [1e100, 1e100]).tolist() == pytest.approx([0.0, 0.5e-240], rel=1e-12)
     assert sf.prefix_losses([1e308, -1e308], [5e-324, 5e-324])[-1] == pytest.approx(
         2 * (1e308 * 5e-324) * 1e308, rel=1e-12

@@ -524,10 +524,13 @@ def test_logistic_values_are_log_odds_of_means():
         assert sf.fit([1], [y], loss="logistic").values[0] == pytest.approx(math.log(y) - math.log1p(-y), rel=1e-15)
 
 
-@pytest.mark.xfail(strict=True, reason="a weight of 1e-600 of another one is lost to underflow")
-def test_log_odds_may_be_as_large_as_weights_make_them():
-    stairs = sf.fit([1, 1], [0, 1], sample_weight=[1e300, 1e-300], loss="logistic")
-    assert stairs.values[0] == pytest.approx(-600 * math.log(10), rel=1e-14)
+@pytest.mark.parametrize("loss", ["logistic", "quantile", "huber", "log_cosh"])
+def test_weights_too_far_apart_for_sums_of_slopes_are_refused(loss):
+    with pytest.raises(
+        ValueError, match=rf"`sample_weight` .* of the greatest, 1e\+300, for {loss}; got 1e-300 at index 2"
+    ):
+        sf.fit([1, 1, 1], [0, 1, 1], sample_weight=[1e300, 0.0, 1e-300], loss=loss)
+    assert sf.fit([1, 2], [0.5, 0.25], sample_weight=[1e130, 1e-130], loss=loss).n_steps == 1
 
 
 def test_log_odds_are_infinite_only_where_bounds_ask_for_it():
@@ -894,3 +897,21 @@ def test_heavy_rows_and_outliers_leave_a_fit_that_is_certified():
         w = np.exp(rng.choice([0, 3, 8]) * rng.normal(size=n)) if trial % 2 else None
         stairs = sf.fit(x, y, loss=losses[trial % 6], sample_weight=w)
         assert sf.certify(stairs, x, y, sample_weight=w).optimal
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [L.Huber(1.0), L.Huber(0.5), L.PseudoHuber(0.5), L.LogCosh(0.1), L.Quantile(0.3, side="middle"), L.Expectile(0.8)],
+    ids=repr,
+)
+def test_all_short_sequences_of_small_integers_are_certified(loss):
+    for n in (2, 3, 4):
+        for y in itertools.product((-2.0, -1.0, 0.0, 1.0, 2.0), repeat=n):
+            assert sf.certify(sf.fit(range(n), y, loss=loss), range(n), y).optimal, y
+
+
+def test_a_value_where_the_slope_becomes_flat_is_held_by_its_neighbours():
+    # any value in [-1, 0] suits the first two rows, -1 alone the third: a cut beside -1 must not divide them
+    stairs = sf.fit([1, 2, 3], [1.0, -2.0, -1.0], loss="huber")
+    assert stairs([1, 2, 3]) == pytest.approx([-1.0, -1.0, -1.0], rel=1e-14)
+    assert stairs.lower[0] <= -1.0 <= stairs.upper[0]

@@ -309,26 +309,26 @@ def header(**changed):
     ("changed", "text"),
     [
         ({"left": None}, "field `left` is missing"),
-        ({"header": None}, "field `header` must be JSON text"),
+        ({"header": None}, "field `header` is missing"),
         ({"more": np.ones(3)}, "field `more` is not known"),
-        ({"left": np.ones(3, dtype=np.int64)}, "field `left` has the wrong type"),
-        ({"counts": np.ones(3)}, "field `counts` has the wrong type"),
-        ({"left": np.ones((3, 1))}, "field `left` has the wrong type"),
-        ({"increasing": np.ones(2)}, "field `increasing` has the wrong type"),
+        ({"left": np.ones(3, dtype=np.int64)}, "field `left` must be 1-dimensional of float64; got int64"),
+        ({"counts": np.ones(3)}, "field `counts` must be 1-dimensional of int64; got float64"),
+        ({"left": np.ones((3, 1))}, r"field `left` must be 1-dimensional of float64; got float64 of shape \(3, 1\)"),
+        ({"increasing": np.ones(2)}, "field `increasing` must be 1-dimensional of bool; got float64"),
         ({"left": np.array([2.0, 1.0, 0.0])}, "`right` must be >= `left`; got 1.0 at index 0"),
         ({"left": np.array([np.nan, 1.0, 0.0])}, "`left` must not be NaN"),
-        ({"left": np.array([{}, 1, 2], dtype=object)}, "Object arrays cannot be loaded"),
-        ({"header": np.ones(3)}, "field `header` must be JSON text, as bytes"),
+        ({"left": np.array([{}, 1, 2], dtype=object)}, "field `left` must be 1-dimensional of float64; got object"),
+        ({"header": np.ones(3)}, "field `header` must be 1-dimensional of uint8; got float64"),
         ({"header": np.frombuffer(b"{", dtype=np.uint8)}, "must be JSON"),
         ({"header": np.frombuffer(b"[]", dtype=np.uint8)}, "must be a JSON object"),
         ({"header": np.frombuffer(b"{}", dtype=np.uint8)}, "field `format` is missing"),
-        ({"header": np.frombuffer(b"\xff", dtype=np.uint8)}, "utf-8"),
+        ({"header": np.frombuffer(b"\xff", dtype=np.uint8)}, "field `header` must be JSON text; got byte 0xff at 0"),
         ({"header": header(format="other")}, "field `format` must be 'staircase_fast map'; got 'other'"),
         ({"header": header(version=2)}, "field `version` must be 1; got 2"),
         ({"header": header(keys="float")}, "field `keys` must be one of"),
         ({"header": header(keys="int")}, "field `keys` must be of kind int"),
         ({"header": header(loss={"name": "no"})}, "field `loss` must name one of"),
-        ({"keys": np.ones(2)}, "field `keys` must be of kind str"),
+        ({"keys": np.ones(2)}, "field `keys` must be 1-dimensional of bool or int64 or uint64 or uint8; got float64"),
         ({"key_ends": None}, "field `keys` must be of kind str"),
         ({"key_ends": np.array([1, 3])}, "field `key_ends` must be where each key ends"),
         ({"key_ends": np.array([2, 1])}, "field `key_ends` must be where each key ends"),
@@ -359,7 +359,16 @@ def test_what_is_no_such_file_is_refused(tmp_path):
         archive.writestr("left.npy", b"0")
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("left.npy", b"1")
-    with pytest.raises(ValueError, match="stands there twice"):
+    with pytest.raises(ValueError, match="appears twice"):
         sf.StaircaseMap.load(path)
     with pytest.raises(FileNotFoundError):
         sf.StaircaseMap.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize("keys", [["a", "b", "c"], [1, 2, 3]])
+def test_a_default_is_for_groups_without_a_staircase_alone(keys):
+    first, second, unknown = keys
+    found = sf.fit_groups([0, 1, 0, 1], [1, 2, 3, 4], [first, first, second, second])
+    default = sf.Staircase([0], [0], [9.0], [1], [1])
+    made = found.predict([0, 0, 0, 1], [first, unknown, second, first], default=default)
+    assert made.tolist() == [1, 9, 3, 2]

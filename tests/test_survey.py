@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from comparing import assert_same_bits, assert_same_staircase
+from comparing import assert_same_bits, assert_same_staircase, assert_steps
+from reference import fitted_steps
 
 import staircase_fast as sf
 from staircase_fast import _lookup, _validation, cells, order, ordered, survey
@@ -173,3 +174,13 @@ def test_infinite_scores_among_labels_are_scores_like_others():
     x = changed(U, np.inf)
     ranked = np.argsort(x)
     assert_same_staircase(sf.fit(x, LABELS), sf.fit(x[ranked], LABELS[ranked]))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_integers_that_no_double_holds_are_fitted_exactly(sign):
+    """2**53 + 1 is rounded to 2**53, which is a double: the extent of such a column does not show it."""
+    rng = np.random.default_rng(0)
+    x = rng.permutation(N)
+    y = sign * np.where(rng.random(N) * N < x, 2**53 + 1, rng.integers(0, 2, N) * 2**51)
+    found = sf.fit(x, y, increasing=sign > 0)
+    assert_steps(found, fitted_steps(x.tolist(), y.tolist(), increasing=sign > 0))

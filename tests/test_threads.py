@@ -6,13 +6,15 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 
 import numpy as np
 import pytest
 from comparing import assert_same_bits, assert_same_staircase
+from hammer import hammer
 
 import staircase_fast as sf
-from staircase_fast import threads
+from staircase_fast import survey, threads
 
 N = 40_000
 RNG = np.random.default_rng(5)
@@ -26,6 +28,7 @@ WEIGHTS = RNG.random(N) + 0.1
 def many_parts(monkeypatch):
     """Inputs of a few thousand rows are shared among threads as large ones are."""
     monkeypatch.setattr(threads, "ROWS_EACH", 1000)
+    monkeypatch.setattr(survey, "_MANY_KEPT", 100)
 
 
 @pytest.fixture(autouse=True)
@@ -129,9 +132,123 @@ def test_parts_cover_all_rows_once():
 def test_what_one_thread_raises_reaches_the_caller():
     def task(part):
         if part.start:
-            raise KeyError(part.start)
+            raise ArithmeticError(part.start)
 
+    with pytest.raises(ArithmeticError, match="1"):
+        threads.each(task, [slice(0, 1), slice(1, 2)])
+
+
+@pytest.fixture(params=[0, 1, 2])
+def few_threads(request, monkeypatch):
+    """The system starts so many threads, and no more."""
+    start, started = threading.Thread.start, []
+
+    def refuse(thread):
+        if len(started) >= request.param:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    return started
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_fits_need_no_threads_that_cannot_start(few_threads):
+    alone = sf.fit(X, NOISE, n_threads=1)
+    assert_same_staircase(sf.fit(X, NOISE, n_threads=5), alone)
+    groups = np.arange(N) % 7
+    alone = sf.fit_groups(X, NOISE, groups, n_threads=1)
+    assert_same_bits(sf.fit_groups(X, NOISE, groups, n_threads=5).step_values, alone.step_values)
+    assert not any(thread.is_alive() for thread in few_threads)
+
+
+def test_the_caller_does_the_parts_of_threads_that_cannot_start(few_threads):
+    shares = [slice(i, i + 1) for i in range(6)]
+    assert threads.each(lambda part: part.start, shares) == list(range(6))
+    assert not any(thread.is_alive() for thread in few_threads)
+
+
+def test_threads_that_started_have_ended_when_an_error_arrives(few_threads):
+    ended = []
+
+    def task(part):
+        if part.start == 0:
+            raise KeyError(part.start)
+        time.sleep(0.05)
+        ended.append(part.start)
+
+    before = threading.active_count()
     with pytest.raises(KeyError):
+        threads.each(task, [slice(i, i + 1) for i in range(6)])
+    assert threading.active_count() == before
+    assert not any(thread.is_alive() for thread in few_threads)
+    assert len(ended) <= len(few_threads)  # no other part was begun
+
+
+def test_an_interrupt_waits_for_the_threads_that_work(monkeypatch):
+    join, ended = threading.Thread.join, []
+
+    def interrupted(thread):
+        monkeypatch.setattr(threading.Thread, "join", join)
+        raise KeyboardInterrupt
+
+    def task(part):
+        if part.start:
+            time.sleep(0.1)
+            ended.append(part.start)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(task, [slice(0, 1), slice(1, 2)])
+    assert ended == [1]
+
+
+def test_an_interrupt_while_threads_start_begins_no_other_part(monkeypatch):
+    def interrupted(thread):
+        raise KeyboardInterrupt
+
+    begun = []
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(begun.append, [slice(0, 1), slice(1, 2)])
+    assert begun == []
+
+
+def test_the_caller_does_the_part_of_a_thread_that_died(monkeypatch):
+    calling = threading.current_thread()
+
+    class Dying(threading.Thread):
+        def run(self):
+            pass
+
+    monkeypatch.setattr(threading, "Thread", Dying)
+    found = threads.each(lambda part: (part.start, threading.current_thread() is calling), [slice(0, 1), slice(1, 2)])
+    assert found == [(0, True), (1, True)]
+
+
+def test_a_thread_without_memory_to_keep_its_error_is_an_error(monkeypatch):
+    calling, begun = threading.current_thread(), threading.Event()
+
+    class Full(list):
+        def append(self, _):
+            raise MemoryError
+
+    class Dying(threading.Thread):
+        def run(self):
+            variables = dict(zip(self._target.__code__.co_freevars, self._target.__closure__, strict=True))
+            variables["errors"].cell_contents = Full()
+            with pytest.raises(MemoryError):
+                super().run()
+
+    def task(part):
+        if threading.current_thread() is not calling:
+            begun.set()
+            raise MemoryError
+        assert begun.wait(60)
+
+    monkeypatch.setattr(threading, "Thread", Dying)
+    with pytest.raises(MemoryError):
         threads.each(task, [slice(0, 1), slice(1, 2)])
 
 
@@ -209,31 +326,6 @@ def test_fits_in_threads_of_the_caller_do_not_disturb_each_other():
 # Objects that threads share.
 
 
-def hammer(*tasks, n_each=3):
-    """Let several threads do each task, all at once, and change places as often as Python lets them."""
-    errors, barrier = [], threading.Barrier(n_each * len(tasks))
-
-    def work(task):
-        try:
-            barrier.wait()
-            task()
-        except BaseException as error:  # noqa: BLE001  (raised below)
-            errors.append(error)
-
-    workers = [threading.Thread(target=work, args=(task,)) for task in tasks for _ in range(n_each)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-    finally:
-        sys.setswitchinterval(interval)
-    if errors:
-        raise errors[0]
-
-
 def test_threads_may_be_the_first_to_ask_the_same_staircase():
     for seed in range(20):
         stairs = sf.fit(X, NOISE + seed)
@@ -297,4 +389,5 @@ def test_threads_may_set_the_number_of_threads_while_others_fit():
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_a_free_threaded_python_stays_free_threaded():
     code = "import sys, staircase_fast, staircase_fast.cython_api; raise SystemExit(sys._is_gil_enabled())"
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}  # it would force it off
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60, env=environment)

@@ -329,7 +329,13 @@ def test_bounds_with_no_number_between_them_are_refused(bounds):
     assert "`bounds`" in str(caught.value)
 
 
-@pytest.mark.parametrize("bounds", [3, (1,), (1, 2, 3), (), "ab", ("0", "1"), {"lo": 0}, (1j, 2), ([0], [1]), object()])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        3, (1,), (1, 2, 3), (), "ab", ("0", "1"), {"lo": 0}, (1j, 2), ([0], [1]), object(), np.array([1j, 2]),
+        np.array([[0.0], [1.0]]), np.ma.array([0, 1], mask=True),
+    ],
+)  # fmt: skip
 def test_bounds_that_are_no_pair_of_numbers_are_refused(bounds):
     with pytest.raises((TypeError, ValueError), match="`bounds`"):
         sf.fit([1], [1], bounds=bounds)

@@ -325,3 +325,22 @@ def test_it_is_calibrated_for_any_number_of_rows():
         (*fitted, (query, label)) = drawn
         gap += label - sf.VennAbers().fit(*zip(*fitted, strict=True)).predict(query)[label]
     assert abs(gap / n) < 4 * 0.5 / math.sqrt(n)
+
+
+def test_the_step_behind_the_last_negative_score_starts_at_a_plain_zero():
+    venn = sf.VennAbers().fit([-5e-324, 1.0], [0, 1])
+    assert 0.0 in venn.left
+    assert not np.signbit(venn.left[venn.left == 0]).any()
+
+
+@pytest.mark.parametrize("power", [0, 2, 8])
+def test_weights_of_any_width_give_the_fits_with_the_query_added(power):
+    """Sums of such weights take one, two or more words."""
+    rng = np.random.default_rng(power)
+    x, y, w = np.arange(40.0), rng.integers(0, 2, 40), rng.random(40) ** power
+    venn = sf.VennAbers(query_weight=0.3).fit(x, y, sample_weight=w)
+    for query in np.arange(-0.5, 40, 0.5):
+        pair = venn.predict(query)
+        for label, found in enumerate(pair):
+            added = [np.append(column, one) for column, one in ((x, query), (y, label), (w, 0.3))]
+            assert found == sf.fit(*added[:2], sample_weight=added[2])(query)

@@ -1,0 +1,306 @@
+"""Inputs that change during a call: results may be wrong, but no kernel leaves its arrays, and every loop ends.
+
+Kernels are called here with what they would see if a column changed between two passes over it.  The arrays they write
+to lie between entries that must stay as they are.  `tests/safety/change_inputs.py` changes inputs of public calls while
+these run; on a build with the address sanitizer it also finds reads outside of arrays.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import staircase_fast as sf
+from staircase_fast import (
+    _finish,
+    _lookup,
+    _merge,
+    _online,
+    _order,
+    _sums,
+    _tallies,
+    _together,
+    _validation,
+    _venn,
+    groups,
+    levels,
+    survey,
+)
+from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
+
+SCRIPT = Path(__file__).parent / "safety" / "change_inputs.py"
+EDGE = 4096
+RNG = np.random.default_rng(8)
+
+
+class Guarded:
+    """Arrays between entries that must not change."""
+
+    def __init__(self):
+        self.whole = []
+
+    def __call__(self, shape, dtype=np.float64):
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        whole = np.full((shape[0] + 2 * EDGE, *shape[1:]), 77, dtype=dtype)
+        self.whole.append(whole)
+        return whole[EDGE:-EDGE]
+
+    def check(self):
+        for whole in self.whole:
+            assert (whole[:EDGE] == 77).all()
+            assert (whole[-EDGE:] == 77).all()
+
+
+@pytest.fixture
+def guarded():
+    arrays = Guarded()
+    yield arrays
+    arrays.check()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_sort_keeps_to_its_arrays(guarded, weighted):
+    # sorted onto themselves, scores change between being counted and being moved
+    n = 100_000
+    scores = RNG.random(n)
+    y, w = guarded(n, np.uint64), guarded(n if weighted else 0)
+    weights = np.ones(n) if weighted else np.empty(0)
+    _order.sort_columns(scores, np.zeros(n, np.uint64), weights, scores, y, w, guarded(_order.work_size(n), np.uint8))
+
+
+def test_rows_beyond_all_live_buckets_are_arranged_within_the_array(guarded):
+    places = np.array([0, 2, 1, 2, 0], dtype=np.int32)  # there are two live buckets, 0 and 1
+    rows = np.arange(15, dtype=np.uint64).reshape(5, 3)
+    ends, arranged = guarded(3, np.intp), guarded((6, 3), np.uint64)
+    _finish.arrange(rows, places, ends, arranged)
+    assert ends[:2].tolist() == [2, 5]
+    assert sorted(arranged[:5, 0].tolist()) == [0, 3, 6, 9, 12]
+
+
+def test_a_fit_of_no_rows_is_refused():
+    x = np.sort(RNG.random(100))
+    rows = survey.Runs(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
+    kept = survey.Kept(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
+    live = survey.Live(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
+    scale = scale_of(extent_of(x, 1), UNIT_WEIGHTS, 100)
+    with pytest.raises(RuntimeError, match="changed during the call"):
+        survey.finish(kept, rows, scale, live, 0, 1, False, decreasing=False, bounds=(-np.inf, np.inf))
+
+
+def test_a_mean_of_no_weight_is_found_in_finite_time():
+    targets, weights = np.array([1.0, 0.3, 0.7, 0.2]), np.array([1.5, -1.5, 2.5, -2.5])  # weights were positive once
+    scale = scale_of(extent_of(targets, 1), extent_of(np.abs(weights), 1), 4)
+    value, weight = np.empty(1), np.empty(1)
+    _merge.pool(targets, weights, scale, -np.inf, np.inf, value, weight)
+    assert value[0] == np.inf
+    assert weight[0] == 0
+
+
+def test_a_mean_that_overflows_is_found_in_finite_time():
+    scale = scale_of(Extent(-1, 1e300, 1.7e308, 1e300, False), UNIT_WEIGHTS, 3)
+    value, weight = np.empty(1), np.empty(1)
+    _merge.pool(np.full(3, np.nan), np.empty(0), scale, -np.inf, np.inf, value, weight)
+    assert value[0] == np.inf
+
+
+@pytest.mark.parametrize("bad", [np.nan, 0.0, -1.0])
+def test_rows_have_steps_even_if_their_weights_are_no_longer_positive(bad):
+    n = 160
+    y = RNG.normal(size=n)
+    scale = scale_of(extent_of(y, 1), extent_of(RNG.random(n), 1), n)
+    work = np.empty(_merge.work_size(n, scale.s_words + scale.w_words), dtype=np.uint64)
+    starts, values, weights = np.empty(n + 1, np.intp), np.empty(n), np.empty(n)
+    n_steps = _merge.merge(
+        np.empty(0), y, np.full(n, bad), scale, False, -np.inf, np.inf, False, False, starts, values, weights, work
+    )
+    assert n_steps >= 1
+    assert starts[0] == 0
+    assert starts[n_steps] == n
+
+
+def test_weights_that_have_all_become_zero_are_refused():
+    before = Extent(-1, 0.0, 1.0, 0.5, False)
+    with pytest.raises(ValueError, match="`w` must have an entry > 0; all 3 are zero"):
+        _validation.judge_weights("w", np.zeros(3), before)
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_groups_outside_of_their_range_are_counted_within_the_array(guarded, ranked):
+    groups = np.array([5, 6, 7, -(2**62), 2**62, 4, 8], dtype=np.int64)  # once, they were all within 5 .. 7
+    ranks = np.array([2, 0, 1] if ranked else [], dtype=np.int32)
+    numbers, counts = guarded(7, np.int32), guarded(3, np.uint32)
+    counts[:] = 0
+    _together.number(groups, 5, ranks, numbers, counts)
+    assert numbers[:3].tolist() == ([2, 0, 1] if ranked else [0, 1, 2])
+    assert counts.sum() == 7
+    assert ((numbers >= 0) & (numbers < 3)).all()
+
+
+def test_ranks_outside_of_their_range_are_counted_within_the_array(guarded):
+    numbers, counts = guarded(2, np.int32), guarded(2, np.uint32)
+    counts[:] = 0
+    _together.number(np.array([0, 1]), 0, np.array([-1, 9], dtype=np.int32), numbers, counts)
+    assert counts.tolist() == [2, 0]
+
+
+def test_runs_of_groups_are_counted_where_rows_are_found():
+    begins = np.zeros(2, np.int64)
+    assert _together.find_begins(np.array([0, 0, 1], dtype=np.int32), begins) == 2
+    assert _together.find_begins(np.array([0, 1, 0], dtype=np.int32), begins) == 3
+
+
+def test_groups_that_no_longer_stand_together_are_brought_together(monkeypatch):
+    look = _together.look
+    monkeypatch.setattr(_together, "look", lambda groups: (*look(groups)[:2], 2))  # as if there had been two runs
+    found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 5], [7, 9, 7, 9])
+    assert found[7].values.tolist() == [1.5]
+    assert found[9].values.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_rows_of_groups_that_are_no_longer_valid_are_refused(monkeypatch, times):
+    means, left = groups._means, [times]
+
+    def changed(*given):
+        left[0] -= 1
+        return means(*given) if left[0] >= 0 else None
+
+    monkeypatch.setattr(groups, "_means", changed)
+    with pytest.raises(RuntimeError, match="changed during the call"):
+        sf.fit_groups([1, 2, 1, 2], [0.5, 1, 3, 5], [7, 9, 7, 9], increasing="auto", bounds=(1, 2))
+
+
+def test_queries_of_groups_outside_of_their_range_have_no_staircase():
+    groups = np.array([5, -(2**63), 2**63 - 1, 4, 6], dtype=np.int64)
+    out = np.full(5, 9.0)
+    steps = np.array([0, 1]), np.array([0.0]), np.array([0.0]), np.array([3.0])
+    places = np.zeros(1, dtype=np.int32)
+    found = _lookup.evaluate_groups(np.zeros(5), groups, 5, places, *steps, False, False, out)
+    assert found == (-1, 1)
+    assert out.tolist() == [3.0, 9.0, 9.0, 9.0, 9.0]
+
+
+def sums_of(scores, targets, weights, guarded, n, n_pools, scale):
+    words = scale.s_words + scale.w_words
+    out = guarded(n), guarded(n), guarded(n), guarded(n_pools, np.int64), guarded((n_pools, words), np.uint64)
+    return _sums.sum_rows(np.array(scores), np.array(targets), np.array(weights), scale, *out), out
+
+
+def test_sums_keep_to_the_room_that_was_counted(guarded):
+    scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
+    y = [0.5, 1.5, 2.5, 3.5]
+    assert sums_of([1.0, 2.0, 3.0, 4.0], y, [], guarded, 2, 0, scale)[0] == (2, 0)  # more scores than before
+    assert sums_of([1.0, 1.0, 2.0, 2.0], y, [], guarded, 2, 1, scale)[0] == (1, 1)  # more pools
+    assert sums_of([1.0, 1.0, 1.0, 1.0], y, [], guarded, 4, 1, scale)[0] == (1, 1)  # fewer scores
+    assert sums_of([np.nan] * 4, y, [], guarded, 4, 0, scale)[0] == (4, 0)  # no ties, and an end
+
+
+def test_a_weight_of_zero_is_never_taken_for_a_pool_that_is_not_there(guarded):
+    scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
+    (n, n_pools), out = sums_of([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], [1.0, 0.0, 1.0], guarded, 3, 1, scale)
+    assert (n, n_pools) == (3, 1)
+    assert np.count_nonzero(out[2] == 0) == n_pools
+    tallies = levels.Tallies(np.arange(2.0), np.array([1, 1 << 32 | 1], dtype=np.uint64), np.array([0, 5]))
+    sums = levels._as_sums(tallies)  # the first score has a row, but no weight
+    assert np.count_nonzero(sums.w == 0) == len(sums.rows) == len(sums.words) == 1
+
+
+@pytest.mark.parametrize("x", [[np.nan, 1.0, np.nan], [np.nan] * 3, [3.0, 1.0, 2.0]])
+def test_runs_with_scores_out_of_order_are_joined_in_finite_time(guarded, x):
+    ours, other = np.array(x), np.array([0.0, np.nan, 1.0, 5.0])
+    tallies = [(one, np.full(len(one), 1, np.uint64), np.empty(0, np.int64)) for one in (ours, other)]
+    n = _tallies.join_tallies(*tallies[0], *tallies[1], guarded(7), guarded(7, np.uint64), guarded(0, np.int64))
+    assert n <= 7
+    scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
+    words = scale.s_words + scale.w_words
+    sums = [
+        (one, one * 0 + 0.5, np.ones(len(one)), np.empty(0, np.int64), np.empty((0, words), np.uint64), scale)
+        for one in (ours, other)
+    ]
+    room = guarded(7), guarded(7), guarded(7), guarded(3, np.int64), guarded((3, words), np.uint64)
+    n, n_pools = _sums.join_sums(*sums[0], *sums[1], scale, *room)
+    assert n <= 7
+    assert n_pools <= 3
+
+
+def test_integers_below_the_unit_of_sums_are_added_within_the_array(guarded):
+    coarse = scale_of(Extent(-1, 1e40, 2e40, 1e40, False), UNIT_WEIGHTS, 9)
+    assert coarse.y_unit > 64
+    _, out = sums_of([1.0, 1.0], np.array([5, 7], dtype=np.int64), [], guarded, 1, 1, coarse)
+    assert (out[4] == 0).sum() == coarse.s_words + coarse.w_words - 1  # only the weight, 2, is left
+
+
+def test_integers_after_much_larger_numbers_give_the_staircase_of_all():
+    online = sf.Online()
+    online.extend([1.0, 2.0], [2e40, 1e40])
+    online.extend([3.0, 4.0, 5.0], np.zeros(3, dtype=np.int64))
+    assert online.staircase().values.tolist() == [6e39]
+
+
+@pytest.mark.parametrize("weights", [[], [1.0, 2.0, 1.0], [1.0, 0.1, 1.0]])
+def test_labels_other_than_0_and_1_are_counted_within_the_array(guarded, weights):
+    scores, labels = np.array([1.0, 2.0, 3.0]), np.array([255, 0, 128], dtype=np.uint8)
+    extent = extent_of(np.array(weights), 1) if weights else UNIT_WEIGHTS
+    scale = scale_of(Extent(-1, 0.0, 1.0, 1.0, True), extent, 4)
+    work = guarded(_venn.work_size(3, scale.w_words), np.uint64)
+    n_steps = _venn.fit(scores, labels, np.array(weights), 1.0, scale, work, guarded(7), guarded((7, 2)))
+    assert 1 <= n_steps <= 7
+
+
+def test_an_anytime_fit_does_not_see_later_changes_of_its_inputs():
+    scores, targets = np.arange(50.0), RNG.normal(size=50)
+    expected = sf.fit(scores, targets, loss="log_cosh")
+    rounds = sf.Anytime(scores, targets, loss="log_cosh")
+    scores[:], targets[:] = np.nan, np.nan
+    rounds.refine(tol=1e-12)
+    assert np.allclose(rounds.staircase().values, expected.values, atol=1e-11)
+
+
+@pytest.mark.long  # the checked build traps sums that overflow, as they may here
+def test_inputs_that_a_thread_changes_do_no_harm():
+    clean = RNG.random(60_000)
+    scores, targets, weights = clean.copy(), RNG.normal(size=60_000), RNG.random(60_000) + 0.1
+    done = threading.Event()
+
+    def change():
+        turned = 1e6 * clean[::-1]
+        while not done.is_set():
+            for content in (clean, turned, np.nan, clean, np.inf, clean):
+                np.copyto(scores, content)
+                np.copyto(weights, content)
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        for i in range(40):
+            try:
+                sf.fit(scores, targets, sample_weight=weights if i % 2 else None).predict(scores)
+                sf.fit_groups(scores, targets, np.arange(60_000) % 9, sample_weight=weights)
+            except ValueError:
+                pass
+    finally:
+        done.set()
+        changing.join()
+
+
+@pytest.mark.long  # the checked build traps sums that overflow, as they may here
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the script needs fork")
+def test_inputs_that_a_process_changes_do_no_harm():
+    environment = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parents[1])}
+    command = [sys.executable, SCRIPT, "--seconds", "4"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "calls with changing inputs" in done.stdout
+
+
+def test_linex_rows_out_of_order_keep_to_their_arrays(guarded):
+    scores = np.array([1.0, np.nan, np.nan, 0.5, np.nan])
+    size, starts, blocks = np.zeros(2, np.intp), guarded(7, np.intp), guarded((7, 4))
+    left, right = guarded(7), guarded(7)
+    _online.extend_linex(scores, np.arange(5.0), np.empty(0), 1.0, False, size, starts, blocks, left, right, [])
+    assert size[0] < 7
+    assert size[1] == 5
