@@ -273,9 +273,10 @@ cdef inline double held(double value, double lo, double hi) noexcept nogil:
 
 
 cdef inline bint is_closed(const Run *run, const Output *out) noexcept nogil:
+    """Whether the bounds are narrow enough.  A NaN bound also closes the run: targets that change may become NaN."""
     if run.untested:
-        return run.lo == run.hi
-    if run.hi - run.lo <= out.tol or run.hi <= nextafter(run.lo, INFINITY):
+        return not run.lo < run.hi
+    if not run.hi - run.lo > out.tol or not run.hi > nextafter(run.lo, INFINITY):
         return True
     return run.value == run.value and not run.hi - run.lo > 6.0 * run.step    # also if the step is NaN
 

@@ -387,7 +387,7 @@ def rounds_of(samples: Samples, loss: Loss, *, shortcuts: bool = True, n_threads
 def _runs_of_targets(samples: Samples, loss: Loss) -> NDArray[np.void]:
     """Values lie between the least and the greatest target."""
     low, high = float(samples.targets.min()), float(samples.targets.max())
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         cut = low + float(np.mean(samples.targets[:: 1 + len(samples.targets) // _SAMPLE] - low))
     if not math.isfinite(cut):
         cut = 0.5 * low + 0.5 * high

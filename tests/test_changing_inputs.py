@@ -28,6 +28,8 @@ from staircase_fast import (
     _venn,
     groups,
     levels,
+    losses,
+    solve,
     survey,
 )
 from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
@@ -261,6 +263,27 @@ def test_an_anytime_fit_does_not_see_later_changes_of_its_inputs():
 
 
 @pytest.mark.long  # the checked build traps sums that overflow, as they may here
+@pytest.mark.parametrize(
+    ("column", "bad"), [("targets", np.nan), ("targets", np.inf), ("targets", -np.inf), ("weights", -np.inf)]
+)
+@pytest.mark.parametrize(
+    "loss",
+    [losses.Quantile(0.3), losses.Quantile(0.3, side="middle"), losses.Huber(1), losses.Expectile(0.2),
+     losses.PseudoHuber(1), losses.LogCosh(1), losses.Power(1.5), losses.Logistic(np.arange(40) / 9), losses.Linex(2)],
+    ids=lambda loss: loss.name,
+)  # fmt: skip
+def test_rounds_end_if_a_number_is_no_longer_finite(loss, column, bad):
+    rng = np.random.default_rng(3)
+    targets = rng.integers(0, 2, 40).astype(float) if loss.name == "logistic" else rng.normal(size=40)
+    columns = {"targets": targets, "weights": rng.uniform(0.5, 1.0, 40)}
+    columns[column][[3, 20]] = bad
+    samples = solve.Samples(np.arange(40.0), **columns, parameters=loss.parameters, ends=np.empty(0, np.uint8))
+    runs = solve.rounds_of(samples, loss)
+    while len(runs.open) and runs.n_rounds < 1000:
+        runs.cut_all(halve=False, tol=0.0, deadline=np.inf)
+    assert runs.n_rounds < 200
+
+
 def test_inputs_that_a_thread_changes_do_no_harm():
     clean = RNG.random(60_000)
     scores, targets, weights = clean.copy(), RNG.normal(size=60_000), RNG.random(60_000) + 0.1
