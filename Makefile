@@ -23,9 +23,8 @@ FREE_THREADED_VENV := build/free-threaded-venv/bin/python
 FREE_THREADED_PIP := PYTHONPATH="$(ROOT)/build/free-threaded-pip" $(FREE_THREADED_VENV) $(PIP_INSTALL)
 COVERAGE_FILE := $(ROOT)/build/coverage-data/python
 
-KERNELS := $(wildcard staircase_fast/*.pyx staircase_fast/*.pxd)
-MODULES := $(patsubst staircase_fast/%.pyx,staircase_fast.%,$(wildcard staircase_fast/*.pyx))
-PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
+KERNELS := $(wildcard staircase_fast/*.pyx staircase_fast/*.pxd staircase_fast/*/*.pyx staircase_fast/*/*.pxd)
+PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
            $(wildcard staircase_fast/include/*.h) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
@@ -143,7 +142,7 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 
 clean:  ## remove all that make has made
 	rm -rf .venv build demo dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -f staircase_fast/*.c staircase_fast/*.so
+	find staircase_fast -name '*.c' -delete -o -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Installing: each stamp stands for the requirements of some extras, from pyproject.toml.
@@ -226,7 +225,7 @@ INSTALL_VARIANT = $(VENV) $(PIP_INSTALL) --no-build-isolation --no-deps --upgrad
 IN_SDIST_TESTS = work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
     && tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work"
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
-    --allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist $(MODULES)
+    --allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
 
 # Build requirements, dependencies and the extras named on the command line.
 define REQUIREMENTS
@@ -278,15 +277,16 @@ define CHECK_CONTENTS
 import re, sys, tarfile, zipfile
 sdist = {name.partition("/")[2] for name in tarfile.open(sys.argv[1]).getnames()}
 wheel = set(zipfile.ZipFile(sys.argv[2]).namelist())
-ours = {name for name in sdist if re.match(r"staircase_fast/(include/)?[^/]+\.[^/]+$$", name)}
+ours = {name for name in sdist if re.match(r"staircase_fast/.+\.[^/]+$$", name)}
 bad = [f"missing in the sdist: {name}" for name in ("tests/conftest.py", "Makefile") if name not in sdist]
-bad += [f"missing in the wheel: {name}" for name in ours - wheel if not name.endswith(".pyx")]
+private = re.compile(r".*\.pyx|(?!staircase_fast/(__init__|cython_api)\.).*\.pxd")
+bad += [f"missing in the wheel: {name}" for name in ours - wheel if not private.fullmatch(name)]
 bad += [f"not compiled: {name}" for name in ours if name.endswith(".pyx")
         and not any(re.match(re.escape(name[:-3]) + r".*(so|pyd)$$", made) for made in wheel)]
 bad += [f"must not be shipped: {name}" for name in sdist | wheel
         if re.search(r"\.(c|cpp|gcno)$$", name) and not name.startswith("tests/")]
 bad += [f"must not be in the wheel: {name}" for name in wheel
-        if name.endswith(".pyx") or not name.startswith("staircase_fast")]
+        if private.fullmatch(name) or not name.startswith("staircase_fast")]
 sys.exit("\n".join(sorted(bad)) or None)
 endef
 export CHECK_CONTENTS

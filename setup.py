@@ -133,7 +133,7 @@ class BuildExt(build_ext):
     def run(self):
         # cythonize looks at the dates of .pyx and .pxd files; directives live in this file.
         changed = os.path.getmtime("setup.py")
-        stale = any(os.path.getmtime(c) < changed for c in glob(f"{C_DIR}/*/*.c"))
+        stale = any(os.path.getmtime(c) < changed for c in glob(f"{C_DIR}/**/*.c", recursive=True))
         translated = cythonize(
             self.extensions,
             build_dir=C_DIR,
@@ -160,7 +160,7 @@ class BuildExt(build_ext):
 
 def extensions():
     sources = {SHARED: f"{SHARED.replace('.', '/')}.c"}  # Cython writes it
-    for path in sorted(glob("staircase_fast/*.pyx")):
+    for path in sorted(glob("staircase_fast/**/*.pyx", recursive=True)):
         sources[path.removesuffix(".pyx").replace(os.sep, ".").replace("/", ".")] = path
     # cythonize knows which .pxd files a module depends on: a change of one makes a new .c file
     return [Extension(name, [path], depends=["setup.py"], define_macros=MACROS) for name, path in sources.items()]

@@ -30,9 +30,10 @@ from scipy.optimize import isotonic_regression as scipy_isotonic
 from sklearn.isotonic import IsotonicRegression
 
 import staircase_fast as sf
-from staircase_fast import _validation
+from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import SquaredError
-from staircase_fast.order import in_score_order
+from staircase_fast.losses.rows import check_rows
+from staircase_fast.stack.sorting import in_score_order
 
 REPEATS = 3
 PATIENCE = 20  # seconds
@@ -137,8 +138,8 @@ def fits(n: int) -> Iterator[Line]:
 def orders(n: int) -> Iterator[Line]:
     def race(targets: str) -> Race:
         given = patterns.rows(n, targets=targets)
-        columns = _validation.columns(*given)
-        rows = _validation.rows(*columns, SquaredError(), 1)
+        columns = read_columns(*given)
+        rows = check_rows(*columns, SquaredError(), 1)
 
         def by_numpy() -> tuple[patterns.Column, ...]:
             order = np.argsort(given.scores)

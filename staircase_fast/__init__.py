@@ -1,51 +1,93 @@
-"""The optimal monotone transform of scores under strictly convex losses, exact and fast.
+"""Fast, exact isotonic regression and probability calibration.
 
 >>> import staircase_fast as sf
 >>> stairs = sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
 >>> stairs([0.2, 0.38, 0.9])
 array([0. , 0.5, 1. ])
+
+The folders, in the order in which data passes through them:
+
+inputs       columns of any kind become arrays, or raise an error
+losses       which loss is minimised; its values and derivatives
+stack        the block-merge stack, for steps that are means (paper, sections IV and V)
+bisection    anytime rounds, for any convex loss (paper, section VI)
+staircase    the result: evaluate, save, export
+certificate  the proof that a staircase is optimal
+
+On top of them: `fitting.py`, groups, streams, calibration, sklearn, cli and c_api.  Below them: arithmetic (exact
+sums), storage (files) and threads.py.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from staircase_fast import losses
-from staircase_fast.fit import IsotonicResult, fit, isotonic_regression
-from staircase_fast.settings import get_num_threads, set_num_threads
-from staircase_fast.staircase import Staircase
+from staircase_fast import losses as losses
+from staircase_fast.fitting import IsotonicResult as IsotonicResult
+from staircase_fast.fitting import fit as fit
+from staircase_fast.fitting import isotonic_regression as isotonic_regression
+from staircase_fast.inputs.errors import InvalidInputError as InvalidInputError
+from staircase_fast.inputs.errors import InvalidTypeError as InvalidTypeError
+from staircase_fast.settings import get_num_threads as get_num_threads
+from staircase_fast.settings import set_num_threads as set_num_threads
+from staircase_fast.staircase.result import Staircase as Staircase
 
 if TYPE_CHECKING:
-    from staircase_fast.accumulator import Accumulator
-    from staircase_fast.anytime import Anytime
-    from staircase_fast.assessment import Reliability, reliability
-    from staircase_fast.building import get_include
-    from staircase_fast.certificate import Certificate, certify
-    from staircase_fast.cross_venn_abers import CrossVennAbers
-    from staircase_fast.groups import fit_columns, fit_groups
-    from staircase_fast.online import Online
-    from staircase_fast.prefix import UnimodalResult, prefix_losses, unimodal_regression
-    from staircase_fast.staircase_map import StaircaseMap
-    from staircase_fast.venn_abers import ProbabilityPair, VennAbers
-else:
-    # imported when first asked for: most programs fit and predict, and should not wait for the rest
-    _LATER = {
-        "Accumulator": "accumulator",
-        "Anytime": "anytime",
-        "Certificate": "certificate",
-        "CrossVennAbers": "cross_venn_abers",
-        "Online": "online",
-        "ProbabilityPair": "venn_abers",
-        "Reliability": "assessment",
-        "StaircaseMap": "staircase_map",
-        "UnimodalResult": "prefix",
-        "VennAbers": "venn_abers",
-        "certify": "certificate",
-        "fit_columns": "groups",
-        "fit_groups": "groups",
-        "get_include": "building",
-        "prefix_losses": "prefix",
-        "reliability": "assessment",
-        "unimodal_regression": "prefix",
-    }
+    from staircase_fast.bisection.anytime import Anytime as Anytime
+    from staircase_fast.c_api.building import get_include as get_include
+    from staircase_fast.calibration.cross_venn_abers import CrossVennAbers as CrossVennAbers
+    from staircase_fast.calibration.reliability import Reliability as Reliability
+    from staircase_fast.calibration.reliability import reliability as reliability
+    from staircase_fast.calibration.venn_abers import ProbabilityPair as ProbabilityPair
+    from staircase_fast.calibration.venn_abers import VennAbers as VennAbers
+    from staircase_fast.certificate.gap import Certificate as Certificate
+    from staircase_fast.certificate.gap import certify as certify
+    from staircase_fast.groups.fits import fit_columns as fit_columns
+    from staircase_fast.groups.fits import fit_groups as fit_groups
+    from staircase_fast.groups.staircase_map import StaircaseMap as StaircaseMap
+    from staircase_fast.streams.accumulator import Accumulator as Accumulator
+    from staircase_fast.streams.online import Online as Online
+    from staircase_fast.streams.prefix import UnimodalResult as UnimodalResult
+    from staircase_fast.streams.prefix import prefix_losses as prefix_losses
+    from staircase_fast.streams.prefix import unimodal_regression as unimodal_regression
+
+# Imported on first use: most programs only fit and predict, and import faster without the rest.
+_LATER = {
+    "Accumulator": "streams.accumulator",
+    "Anytime": "bisection.anytime",
+    "Certificate": "certificate.gap",
+    "CrossVennAbers": "calibration.cross_venn_abers",
+    "Online": "streams.online",
+    "ProbabilityPair": "calibration.venn_abers",
+    "Reliability": "calibration.reliability",
+    "StaircaseMap": "groups.staircase_map",
+    "UnimodalResult": "streams.prefix",
+    "VennAbers": "calibration.venn_abers",
+    "certify": "certificate.gap",
+    "fit_columns": "groups.fits",
+    "fit_groups": "groups.fits",
+    "get_include": "c_api.building",
+    "prefix_losses": "streams.prefix",
+    "reliability": "calibration.reliability",
+    "unimodal_regression": "streams.prefix",
+}
+
+__version__ = "0.1.0.dev0"
+__all__ = sorted(  # noqa: PLE0605  (a list)
+    [
+        "InvalidInputError",
+        "InvalidTypeError",
+        "IsotonicResult",
+        "Staircase",
+        "fit",
+        "get_num_threads",
+        "isotonic_regression",
+        "losses",
+        "set_num_threads",
+        *_LATER,
+    ]
+)
+
+
+if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
@@ -56,34 +98,6 @@ else:
         globals()[name] = found
         return found
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
 
-
-__all__ = [
-    "Accumulator",
-    "Anytime",
-    "Certificate",
-    "CrossVennAbers",
-    "IsotonicResult",
-    "Online",
-    "ProbabilityPair",
-    "Reliability",
-    "Staircase",
-    "StaircaseMap",
-    "UnimodalResult",
-    "VennAbers",
-    "certify",
-    "fit",
-    "fit_columns",
-    "fit_groups",
-    "get_include",
-    "get_num_threads",
-    "isotonic_regression",
-    "losses",
-    "prefix_losses",
-    "reliability",
-    "set_num_threads",
-    "unimodal_regression",
-]
-__version__ = "0.1.0.dev0"
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

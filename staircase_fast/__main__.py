@@ -2,6 +2,6 @@
 
 import sys
 
-from staircase_fast.cli import run
+from staircase_fast.cli.arguments import run
 
 sys.exit(run())

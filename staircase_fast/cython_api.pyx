@@ -5,13 +5,13 @@ Unlike other kernels these are given what has not been judged, and memory is the
 
 from libc.stdlib cimport free
 
-from staircase_fast._api_fit cimport drop_absent, fit
-from staircase_fast._api_online cimport Stream, extend, free_stream, new_stream, settle, staircase_of, wait
-from staircase_fast._api_rows cimport (
+from staircase_fast.arithmetic._column_scan cimport first_nan
+from staircase_fast.c_api._fit cimport drop_absent, fit
+from staircase_fast.c_api._online cimport Stream, extend, free_stream, new_stream, settle, staircase_of, wait
+from staircase_fast.c_api._rows cimport (
     Found, Rows, Total, is_finite, judge_entries, judge_form, judge_row, total_of, with_weight,
 )
-from staircase_fast._api_staircase cimport Owned, evaluate
-from staircase_fast._rising cimport find_nan
+from staircase_fast.c_api._staircase cimport Owned, evaluate
 
 
 cdef int sf_api_version() noexcept nogil:
@@ -88,7 +88,7 @@ cdef int sf_evaluate(
         return SF_UNKNOWN_OPTION
     if n < 0:
         return SF_NEGATIVE_COUNT
-    bad_row[0] = find_nan(queries, n)         # before anything is written
+    bad_row[0] = first_nan(queries, n)         # before anything is written
     if bad_row[0] >= 0:
         return SF_SCORE_IS_NAN
     evaluate(<const Owned *>stairs, queries, n, options & SF_LINEAR, options & SF_OUTSIDE_NAN, out)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from staircase_fast import _validation, threads
+from staircase_fast import threads
+from staircase_fast.inputs.errors import InvalidInputError
+from staircase_fast.inputs.options import check_thread_count
 
 _VARIABLE = "STAIRCASE_FAST_NUM_THREADS"
 _chosen: int | None = None
@@ -34,7 +36,7 @@ def set_num_threads(n: int | None) -> None:
     >>> sf.set_num_threads(None)
     """
     global _chosen  # noqa: PLW0603  (a setting of the process is what this is)
-    _chosen = None if n is None else _validation.thread_count("n", n)
+    _chosen = None if n is None else check_thread_count("n", n)
 
 
 def get_num_threads() -> int:
@@ -50,7 +52,10 @@ def get_num_threads() -> int:
         return _chosen
     told = os.environ.get(_VARIABLE)
     if told:
-        return _validation.thread_variable(_VARIABLE, told)
+        if not told.isdecimal() or int(told) < 1:
+            requirement = f"the environment variable {_VARIABLE} must be an integer >= 1"
+            raise InvalidInputError("", requirement, value=told)
+        return int(told)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -59,5 +64,5 @@ def get_num_threads() -> int:
 def num_threads(n_threads: int | None, n_rows: int) -> int:
     """How many threads a call may use that was given `n_threads`; asking the system takes longer than a few rows."""
     if n_threads is not None:
-        return _validation.thread_count("n_threads", n_threads)
+        return check_thread_count("n_threads", n_threads)
     return get_num_threads() if n_rows >= threads.ROWS_EACH else 1

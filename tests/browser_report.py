@@ -23,7 +23,7 @@ import pyarrow as pa
 from matplotlib import image
 from pyarrow import parquet
 
-from staircase_fast import demo
+from staircase_fast.cli import demo
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60  # seconds for an answer

@@ -21,7 +21,7 @@ from reference import fitted_steps
 from strategies import HUGE, TINY, Rows, rows
 
 import staircase_fast as sf
-from staircase_fast import accumulator, levels
+from staircase_fast.streams import accumulator, levels
 
 L = sf.losses
 inf = math.inf
@@ -423,7 +423,7 @@ def test_arguments_are_judged_as_those_of_fit() -> None:
         sf.Accumulator("squares")
     with pytest.raises(ValueError, match="`bounds` must be a pair with lo <= hi"):
         accumulated([([1], [1])]).staircase(bounds=(2, 1))
-    with pytest.raises(ValueError, match="`bounds` must be finite, or ask for infinite values"):
+    with pytest.raises(ValueError, match="`bounds` must be finite here"):
         accumulated([([1], [1])], loss="logistic").staircase()
 
 

@@ -16,7 +16,7 @@ from loss_table import CASES
 from reference import anytime_rounds
 
 import staircase_fast as sf
-from staircase_fast import rounds
+from staircase_fast.bisection import rounds
 
 pytestmark = pytest.mark.long
 
@@ -540,7 +540,7 @@ def test_log_odds_may_be_infinite_where_bounds_ask_for_that():
     for bounds, step in ((None, 0), ((None, 3), 0), ((-3, None), 2)):
         fit = sf.Anytime(x, y, loss="logistic", bounds=bounds)
         fit.refine(tol=1e-9)
-        with pytest.raises(ValueError, match=f"step {step} has its least loss at"):
+        with pytest.raises(ValueError, match=f"step {step} would be"):
             fit.staircase()
 
 
@@ -571,7 +571,7 @@ def test_rules_without_a_derivative_are_refused():
         ({"bounds": (math.nan, 1)}, ValueError, "`bounds`"),
         ({"loss": "cubic"}, ValueError, "`loss` must be one of"),
         ({"loss": 3}, TypeError, "`loss` must be a name or a loss object"),
-        ({"loss": "power"}, ValueError, "`loss` must say its exponent"),
+        ({"loss": "power"}, ValueError, "`loss` must include its exponent"),
         ({"loss": L.Huber([1.0, 2.0])}, ValueError, "`delta` of the loss must have one entry per row"),
         ({"targets": [1.0, math.nan, 2.0]}, ValueError, "`targets` must be finite; got nan at index 1"),
         ({"targets": [1.0, 2.0]}, ValueError, "`scores` and `targets` must have one entry per row"),

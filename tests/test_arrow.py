@@ -16,13 +16,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import staircase_fast as sf
-from staircase_fast import _arrow, _columns, _columns_arrow
+from staircase_fast.inputs import _arrow, columns, columns_arrow
 
 MISSING = r"`x` must not have missing entries; got null at index {}\."
 
 
 def read(array):
-    return _columns._array("x", array)
+    return columns.read_array("x", array)
 
 
 class Stream:
@@ -134,8 +134,8 @@ class Uncounted:
 def test_nulls_need_not_have_been_counted():
     def counted(array):
         kind, chunk = _arrow.from_array(array.__arrow_c_array__())
-        rows = _columns_arrow._Rows(kind, Uncounted(chunk), chunk.offset, chunk.length)
-        return _columns_arrow._column_of("x", kind, [rows])
+        rows = columns_arrow._Rows(kind, Uncounted(chunk), chunk.offset, chunk.length)
+        return columns_arrow._column_of("x", kind, [rows])
 
     assert counted(pa.array([1, 2])).tolist() == [1, 2]
     assert counted(pa.array([None, 1, 2])[1:]).tolist() == [1, 2]

@@ -13,8 +13,9 @@ import pytest
 from reference import resampled_means, simulated_means
 
 import staircase_fast as sf
-from staircase_fast import _resample, _validation, bands
-from staircase_fast import _validation_reliability as judge
+from staircase_fast.calibration import _resample, bands
+from staircase_fast.calibration import reliability_checks as judge
+from staircase_fast.inputs.rows import read_columns
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
 EACH_ROW = np.empty(0, dtype=np.int64)
@@ -38,7 +39,7 @@ def curves(x, y, w=None, score="brier", kind="confidence", n_resamples=1, seed=0
     loss = judge.score_of(score)
     stairs = sf.fit(x, y, sample_weight=w, loss="squared" if score == "brier" else loss, bounds=(-np.inf, np.inf))
     plan = judge.plan(kind, n_resamples, 0.9, seed, None, loss)
-    return bands.resampled(_validation.columns(x, y, w), loss, stairs, plan, n_threads)
+    return bands.resampled(read_columns(x, y, w), loss, stairs, plan, n_threads)
 
 
 @pytest.mark.parametrize("n", [1, 7, 255, 256, 4096, 50_000])

@@ -15,24 +15,15 @@ import numpy as np
 import pytest
 
 import staircase_fast as sf
-from staircase_fast import (
-    _finish,
-    _lookup,
-    _merge,
-    _online,
-    _order,
-    _sums,
-    _tallies,
-    _together,
-    _validation,
-    _venn,
-    groups,
-    levels,
-    losses,
-    solve,
-    survey,
-)
-from staircase_fast.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
+from staircase_fast import losses
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
+from staircase_fast.bisection import solve
+from staircase_fast.calibration import _venn
+from staircase_fast.groups import _together, fits
+from staircase_fast.inputs.rows import check_weights
+from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
+from staircase_fast.staircase import _lookup
+from staircase_fast.streams import _online, _sums, _tallies, levels
 
 SCRIPT = Path(__file__).parent / "safety" / "change_inputs.py"
 EDGE = 4096
@@ -71,7 +62,9 @@ def test_a_sort_keeps_to_its_arrays(guarded, weighted):
     scores = RNG.random(n)
     y, w = guarded(n, np.uint64), guarded(n if weighted else 0)
     weights = np.ones(n) if weighted else np.empty(0)
-    _order.sort_columns(scores, np.zeros(n, np.uint64), weights, scores, y, w, guarded(_order.work_size(n), np.uint8))
+    _sorting.sort_columns(
+        scores, np.zeros(n, np.uint64), weights, scores, y, w, guarded(_sorting.work_size(n), np.uint8)
+    )
 
 
 def test_rows_beyond_all_live_buckets_are_arranged_within_the_array(guarded):
@@ -97,7 +90,7 @@ def test_a_mean_of_no_weight_is_found_in_finite_time():
     targets, weights = np.array([1.0, 0.3, 0.7, 0.2]), np.array([1.5, -1.5, 2.5, -2.5])  # weights were positive once
     scale = scale_of(extent_of(targets, 1), extent_of(np.abs(weights), 1), 4)
     value, weight = np.empty(1), np.empty(1)
-    _merge.pool(targets, weights, scale, -np.inf, np.inf, value, weight)
+    _sorted_rows.pool(targets, weights, scale, -np.inf, np.inf, value, weight)
     assert value[0] == np.inf
     assert weight[0] == 0
 
@@ -105,7 +98,7 @@ def test_a_mean_of_no_weight_is_found_in_finite_time():
 def test_a_mean_that_overflows_is_found_in_finite_time():
     scale = scale_of(Extent(-1, 1e300, 1.7e308, 1e300, False), UNIT_WEIGHTS, 3)
     value, weight = np.empty(1), np.empty(1)
-    _merge.pool(np.full(3, np.nan), np.empty(0), scale, -np.inf, np.inf, value, weight)
+    _sorted_rows.pool(np.full(3, np.nan), np.empty(0), scale, -np.inf, np.inf, value, weight)
     assert value[0] == np.inf
 
 
@@ -114,9 +107,9 @@ def test_rows_have_steps_even_if_their_weights_are_no_longer_positive(bad):
     n = 160
     y = RNG.normal(size=n)
     scale = scale_of(extent_of(y, 1), extent_of(RNG.random(n), 1), n)
-    work = np.empty(_merge.work_size(n, scale.s_words + scale.w_words), dtype=np.uint64)
+    work = np.empty(_sorted_rows.work_size(n, scale.s_words + scale.w_words), dtype=np.uint64)
     starts, values, weights = np.empty(n + 1, np.intp), np.empty(n), np.empty(n)
-    n_steps = _merge.merge(
+    n_steps = _sorted_rows.merge(
         np.empty(0), y, np.full(n, bad), scale, False, -np.inf, np.inf, False, False, starts, values, weights, work
     )
     assert n_steps >= 1
@@ -127,7 +120,7 @@ def test_rows_have_steps_even_if_their_weights_are_no_longer_positive(bad):
 def test_weights_that_have_all_become_zero_are_refused():
     before = Extent(-1, 0.0, 1.0, 0.5, False)
     with pytest.raises(ValueError, match="`w` must have an entry > 0; all 3 are zero"):
-        _validation.judge_weights("w", np.zeros(3), before)
+        check_weights("w", np.zeros(3), before)
 
 
 @pytest.mark.parametrize("ranked", [False, True])
@@ -165,13 +158,13 @@ def test_groups_that_no_longer_stand_together_are_brought_together(monkeypatch):
 
 @pytest.mark.parametrize("times", [0, 1])
 def test_rows_of_groups_that_are_no_longer_valid_are_refused(monkeypatch, times):
-    means, left = groups._means, [times]
+    means, left = fits._means, [times]
 
     def changed(*given):
         left[0] -= 1
         return means(*given) if left[0] >= 0 else None
 
-    monkeypatch.setattr(groups, "_means", changed)
+    monkeypatch.setattr(fits, "_means", changed)
     with pytest.raises(RuntimeError, match="changed during the call"):
         sf.fit_groups([1, 2, 1, 2], [0.5, 1, 3, 5], [7, 9, 7, 9], increasing="auto", bounds=(1, 2))
 

@@ -24,7 +24,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast import _validation_tables, cli, commands, interrupts, report_page, tables
+from staircase_fast.cli import arguments, checks, commands, interrupts, report_page, tables
 
 pytestmark = pytest.mark.long
 
@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*words):
-    return cli.main([str(word) for word in words])
+    return arguments.main([str(word) for word in words])
 
 
 def told(capsys, *words):
@@ -75,7 +75,7 @@ def refused(capsys, *words):
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     code = run(*words)
     shown = capsys.readouterr()
-    assert code == cli.REFUSED
+    assert code == arguments.REFUSED
     assert shown.out == ""
     assert shown.err.startswith("staircase-fast: ")
     assert shown.err.count("\n") == 1
@@ -230,9 +230,9 @@ def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
     code, result = told(capsys, "certify", "data.parquet", "--model", "m.json", "--loss", "expectile:0.3")
     data = problem()
     proof = sf.certify(sf.Staircase.load("m.json"), data["score"], data["label"], loss=sf.losses.Expectile(0.3))
-    assert code == cli.NOT_OPTIMAL
+    assert code == arguments.NOT_OPTIMAL
     assert (result["optimal"], result["gap"], result["worst_index"]) == tuple(proof)
-    assert run("certify", "data.parquet", "--model", "m.json") == cli.NOT_OPTIMAL
+    assert run("certify", "data.parquet", "--model", "m.json") == arguments.NOT_OPTIMAL
     assert "optimal             False\n" in capsys.readouterr().out
 
 
@@ -256,7 +256,7 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
     parts["step_values"][-1] += 0.25  # of rome
     sf.StaircaseMap(**parts).save("m")
     code, result = told(capsys, "certify", "data.parquet", "--group", "city", "--model", "m")
-    assert code == cli.NOT_OPTIMAL
+    assert code == arguments.NOT_OPTIMAL
     assert result["groups_failed"] == ["rome"]
     assert data["city"][result["worst_index"]].as_py() == "rome"
     assert result["gap"] > 0.01
@@ -386,7 +386,7 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
 def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words, message):
     with pytest.raises(SystemExit) as ended:
         run(*words)
-    assert ended.value.code == cli.USAGE
+    assert ended.value.code == arguments.USAGE
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1
@@ -488,7 +488,7 @@ def test_what_is_missing_is_null_empty_or_not_a_number():
         (pa.array([1, None]), [True, False]),
         (pa.array([], pa.float64()), []),
     ):
-        assert _validation_tables.present(given).tolist() == expected
+        assert checks.present(given).tolist() == expected
 
 
 def test_groups_whose_proof_fails_are_listed(folder, capsys):
@@ -523,7 +523,7 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
 
 
 def test_json_has_words_for_numbers_that_are_infinite():
-    assert cli._plain({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
+    assert arguments._plain({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
         "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
     }  # fmt: skip
 
@@ -564,7 +564,7 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
 
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(commands, "fit", fit)
-    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
     assert tidied
     assert capsys.readouterr().err == "staircase-fast: interrupted\n"
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
@@ -583,7 +583,7 @@ def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
     monkeypatch.setattr(commands, "fit", fit)
     start = time.monotonic()
-    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
     assert time.monotonic() - start < 30
     assert capsys.readouterr().err == "staircase-fast: interrupted\n"
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
@@ -604,7 +604,7 @@ def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
         time.sleep(60)
 
     monkeypatch.setattr(commands, "fit", fit)
-    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
 
 
 @POSIX
@@ -619,7 +619,7 @@ def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
         assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
 
         monkeypatch.setattr(commands, "fit", lambda options: signal.raise_signal(signal.SIGINT))
-        assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+        assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
         assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -659,7 +659,7 @@ def test_an_error_while_tidying_up_does_not_hide_the_interrupt(capsys, monkeypat
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(commands, "fit", fit)
-    assert run("fit", "a.csv", "--model", "m") == cli.INTERRUPTED
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
     assert capsys.readouterr().err == "staircase-fast: interrupted\n"
 
 
@@ -668,7 +668,10 @@ def test_an_interrupt_before_the_command_is_not_one_of_the_command(capsys, monke
     def refuse(options):
         raise ValueError("no")
 
-    for fit, code in ((refuse, cli.REFUSED), (lambda options: signal.raise_signal(signal.SIGINT), cli.INTERRUPTED)):
+    for fit, code in (
+        (refuse, arguments.REFUSED),
+        (lambda options: signal.raise_signal(signal.SIGINT), arguments.INTERRUPTED),
+    ):
         monkeypatch.setattr(commands, "fit", fit)
         try:
             raise KeyboardInterrupt
@@ -689,13 +692,15 @@ def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
 
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(type(lost.exc_value)))
     monkeypatch.setattr(commands, "fit", fit)
-    assert run("fit", "a.csv", "--model", "m") == cli.REFUSED
+    assert run("fit", "a.csv", "--model", "m") == arguments.REFUSED
     assert told == [RuntimeError]
 
 
 def test_no_command_loads_pandas(folder):
     """It takes longer than all else, and pyarrow, which does so on the least occasion, loses interrupts meanwhile."""
-    program = "import sys; from staircase_fast import cli; code = cli.main(); sys.exit(code or 'pandas' in sys.modules)"
+    program = (
+        "import sys; from staircase_fast import cli; code = arguments.main(); sys.exit(code or 'pandas' in sys.modules)"
+    )
     for words in (
         ["fit", "data.csv", "--model", "m.json"],
         ["fit", "data.parquet", "--model", "m.json"],
@@ -735,10 +740,10 @@ def test_errors_of_any_kind_are_one_line(capsys, monkeypatch):
         OSError("strange"): "strange",
     }.items():
         monkeypatch.setattr(commands, "fit", lambda options, error=error: (_ for _ in ()).throw(error))
-        assert run("fit", "a.csv", "--model", "m") == cli.REFUSED
+        assert run("fit", "a.csv", "--model", "m") == arguments.REFUSED
         assert capsys.readouterr().err == f"staircase-fast: {message}\n"
     monkeypatch.setattr(commands, "fit", lambda options: (_ for _ in ()).throw(BrokenPipeError()))
-    assert run("fit", "a.csv", "--model", "m") == cli.NOT_READ
+    assert run("fit", "a.csv", "--model", "m") == arguments.NOT_READ
     assert capsys.readouterr().err == ""
 
 
@@ -754,10 +759,10 @@ def test_a_program_that_fails_ends_at_once(capsys, monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(sys, "argv", ["staircase-fast", "fit", "none.csv", "--model", "none/m.json"])
-    assert cli.run() == cli.REFUSED
-    assert ended == [cli.REFUSED]
-    monkeypatch.setattr(cli, "main", lambda: 0)
-    assert cli.run() == 0
+    assert arguments.run() == arguments.REFUSED
+    assert ended == [arguments.REFUSED]
+    monkeypatch.setattr(arguments, "main", lambda: 0)
+    assert arguments.run() == 0
     assert len(ended) == 1
 
 
@@ -856,7 +861,7 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
             time.sleep(0.01)
         process.send_signal(number)
         try:
-            assert process.wait(60) == cli.INTERRUPTED
+            assert process.wait(60) == arguments.INTERRUPTED
         finally:
             process.kill()  # else a failure would wait for ever
         assert process.stderr.read() == b"staircase-fast: interrupted\n"
@@ -879,7 +884,7 @@ def test_an_interrupt_is_heard_while_nobody_reads_the_output(folder, form):
             time.sleep(0.2)  # by then, the pipe is full
             process.send_signal(signal.SIGTERM)
             try:
-                assert process.wait(60) == cli.INTERRUPTED
+                assert process.wait(60) == arguments.INTERRUPTED
             finally:
                 process.kill()
             assert process.stderr.read() == b"staircase-fast: interrupted\n"
@@ -921,11 +926,11 @@ def test_streams_may_be_closed(folder):
     fit = "fit data.csv --model m.json"
     sf.fit([0, 1], [0.3, 0.4]).save("wrong.json")
     for words, code in {
-        f"{fit} >&-": cli.DONE,
-        f"{fit} 2>&-": cli.DONE,
-        f"{fit} >&- 2>&- <&-": cli.DONE,
-        "fit - --model m.json <&-": cli.REFUSED,
-        "certify data.csv --model wrong.json 2>&-": cli.NOT_OPTIMAL,
+        f"{fit} >&-": arguments.DONE,
+        f"{fit} 2>&-": arguments.DONE,
+        f"{fit} >&- 2>&- <&-": arguments.DONE,
+        "fit - --model m.json <&-": arguments.REFUSED,
+        "certify data.csv --model wrong.json 2>&-": arguments.NOT_OPTIMAL,
     }.items():
         command = f"{shlex.join(COMMAND)} {words}"
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=HERE)
@@ -937,7 +942,7 @@ def test_streams_may_be_closed(folder):
         check=False,
         env=HERE,
     )
-    assert (done.returncode, done.stdout) == (cli.REFUSED, b"")
+    assert (done.returncode, done.stdout) == (arguments.REFUSED, b"")
 
 
 @POSIX
@@ -965,7 +970,7 @@ def test_output_that_nobody_reads_is_no_error(folder):
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=HERE) as process:
         assert process.stdout.readline().startswith(b"id,")
         process.stdout.close()
-        assert process.wait(60) == cli.NOT_READ
+        assert process.wait(60) == arguments.NOT_READ
         assert process.stderr.read() == b""
 
 
@@ -975,7 +980,7 @@ def test_apply_takes_memory_for_some_row_groups_only(folder):
     parquet.write_table(given, "big.parquet", row_group_size=20_000)
     sf.fit([0, 0.5], [0, 1]).save("m.json")
     program = (
-        "import sys, pyarrow; from staircase_fast import cli; code = cli.main(sys.argv[1:]);"
+        "import sys, pyarrow; from staircase_fast import cli; code = arguments.main(sys.argv[1:]);"
         "print(pyarrow.default_memory_pool().max_memory(), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(

@@ -6,7 +6,8 @@ import pytest
 from comparing import assert_same_bits, assert_same_staircase
 
 import staircase_fast as sf
-from staircase_fast import survey, threads
+from staircase_fast import threads
+from staircase_fast.stack import survey
 
 RNG = np.random.default_rng(31)
 N, K = 200, 4

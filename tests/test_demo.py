@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast import cli, commands, demo, report_page
+from staircase_fast.cli import arguments, commands, demo, report_page
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def quick(monkeypatch):
 
 def test_the_tour_leaves_data_model_and_report_and_tells_before_and_after(tmp_path, capsys):
     folder = tmp_path / "tour"
-    assert cli.main(["demo", "--rows", "20000", "--output", str(folder)]) == 0
+    assert arguments.main(["demo", "--rows", "20000", "--output", str(folder)]) == 0
     shown = capsys.readouterr().out
     names = {path.name for path in folder.iterdir()}
     assert names == {
@@ -49,7 +49,7 @@ def test_what_is_not_installed_is_left_out(tmp_path, capsys, monkeypatch):
 def test_the_tour_fails_if_the_proof_does(tmp_path, capsys, monkeypatch):
     proved = commands.certify
     monkeypatch.setattr(commands, "certify", lambda options: proved(options) | {"optimal": False})
-    assert cli.main(["demo", "--rows", "100", "--output", str(tmp_path)]) == cli.REFUSED
+    assert arguments.main(["demo", "--rows", "100", "--output", str(tmp_path)]) == arguments.REFUSED
     assert "the model is not the optimum" in capsys.readouterr().err
 
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import staircase_fast as sf
-from staircase_fast import cli
+from staircase_fast.cli import arguments
 from staircase_fast.sklearn import StaircaseCalibrator
 
 L = sf.losses
@@ -36,7 +36,7 @@ def data(tmp_path, monkeypatch):
 
 
 def run(*words):
-    return cli.main(list(words))
+    return arguments.main(list(words))
 
 
 def rewritten(data, name, column, row, value):
@@ -47,19 +47,19 @@ def rewritten(data, name, column, row, value):
 
 
 def test_a_model_is_fitted_applied_and_proved(data):
-    assert run("fit", "data.csv", "--weight", "weight", "--model", "model.json") == cli.DONE
+    assert run("fit", "data.csv", "--weight", "weight", "--model", "model.json") == arguments.DONE
     stairs = sf.fit(data["score"], data["label"], sample_weight=data["weight"])
     assert_same_staircase(sf.Staircase.load("model.json"), stairs)
-    assert run("apply", "data.parquet", "--model", "model.json", "--output", "out.parquet") == cli.DONE
+    assert run("apply", "data.parquet", "--model", "model.json", "--output", "out.parquet") == arguments.DONE
     assert_same_bits(parquet.read_table("out.parquet")["calibrated"].to_numpy(), stairs(data["score"]))
-    assert run("certify", "data.csv", "--weight", "weight", "--model", "model.json") == cli.DONE
-    assert run("certify", "data.csv", "--model", "model.json") == cli.NOT_OPTIMAL
+    assert run("certify", "data.csv", "--weight", "weight", "--model", "model.json") == arguments.DONE
+    assert run("certify", "data.csv", "--model", "model.json") == arguments.NOT_OPTIMAL
 
 
 @pytest.mark.parametrize("way", [[], ["--streaming"]])
 def test_direction_and_bounds_reach_the_fit(data, way):
     words = ["--direction", "decreasing", "--bounds", "-1,0.4", "--model", "model.json"]
-    assert run("fit", "data.csv", *words, *way) == cli.DONE
+    assert run("fit", "data.csv", *words, *way) == arguments.DONE
     expected = sf.fit(data["score"], data["label"], increasing=False, bounds=(-1, 0.4))
     assert_same_staircase(sf.Staircase.load("model.json"), expected)
 
@@ -67,45 +67,45 @@ def test_direction_and_bounds_reach_the_fit(data, way):
 def test_a_file_is_not_written_over_by_its_model(data, capsys):
     with pytest.raises(SystemExit) as ended:
         run("fit", "data.csv", "--model", "data.csv")
-    assert ended.value.code == cli.USAGE
+    assert ended.value.code == arguments.USAGE
     assert "data.csv" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("way", [[], ["--streaming"]])
 def test_a_bad_row_is_counted_from_the_start_of_the_file(data, way, capsys):
     rewritten(data, "bad.parquet", "label", 250, math.nan)
-    assert run("fit", "bad.parquet", "--model", "model.json", *way) == cli.REFUSED
+    assert run("fit", "bad.parquet", "--model", "model.json", *way) == arguments.REFUSED
     assert "250" in capsys.readouterr().err
 
 
 def test_missing_scores_are_an_error_or_have_no_value(data, capsys):
-    assert run("fit", "data.csv", "--model", "model.json") == cli.DONE
+    assert run("fit", "data.csv", "--model", "model.json") == arguments.DONE
     rewritten(data, "gaps.parquet", "score", 210, None)
     apply = ["apply", "gaps.parquet", "--model", "model.json", "--output", "out.parquet"]
-    assert run(*apply) == cli.REFUSED
+    assert run(*apply) == arguments.REFUSED
     assert "210" in capsys.readouterr().err
-    assert run(*apply, "--missing", "null") == cli.DONE
+    assert run(*apply, "--missing", "null") == arguments.DONE
     made = parquet.read_table("out.parquet")["calibrated"].to_pylist()
     expected = sf.fit(data["score"], data["label"])(data["score"]).tolist()
     assert made == [*expected[:210], None, *expected[211:]]
 
 
 def test_a_score_that_is_refused_is_counted_with_the_missing_ones_before_it(data, capsys):
-    assert run("fit", "data.csv", "--model", "model.json") == cli.DONE
+    assert run("fit", "data.csv", "--model", "model.json") == arguments.DONE
     data["score"] = data["score"].astype(object)
     data["score"][205] = None
     rewritten(data, "gaps.parquet", "score", 210, 7.0)
     words = ["--missing", "null", "--out-of-bounds", "raise"]
-    assert run("apply", "gaps.parquet", "--model", "model.json", "--output", "out.parquet", *words) == cli.REFUSED
+    assert run("apply", "gaps.parquet", "--model", "model.json", "--output", "out.parquet", *words) == arguments.REFUSED
     assert "210" in capsys.readouterr().err
 
 
 def test_another_delimiter_is_read_and_written(data):
     with open("semicolons.csv", "w") as file:
         file.write("score;label\n1;0\n2;1\n")
-    assert run("fit", "semicolons.csv", "--delimiter", ";", "--model", "model.json") == cli.DONE
+    assert run("fit", "semicolons.csv", "--delimiter", ";", "--model", "model.json") == arguments.DONE
     words = ["--model", "model.json", "--output", "out.csv"]
-    assert run("apply", "semicolons.csv", "--delimiter", ";", *words) == cli.DONE
+    assert run("apply", "semicolons.csv", "--delimiter", ";", *words) == arguments.DONE
     with open("out.csv") as file:
         assert file.read() == "score;label;calibrated\n1;0;0\n2;1;1\n"
 

@@ -9,15 +9,16 @@ from reference import fitted_steps
 from strategies import rows
 
 import staircase_fast as sf
-from staircase_fast import _few, _validation, order, ordered
-from staircase_fast.exact import scale_of
+from staircase_fast.arithmetic.exact import scale_of
 from staircase_fast.losses import LogLoss, SquaredError
+from staircase_fast.losses.rows import check_rows
+from staircase_fast.stack import _small, sorted_rows, sorting
 
 UNBOUNDED = (-np.inf, np.inf)
 
 
 def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=None):
-    table = ordered.fit_few(
+    table = sorted_rows.fit_few(
         scores,
         targets,
         np.empty(0) if weights is None else weights,
@@ -29,9 +30,9 @@ def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=No
 
 
 def many(scores, targets, weights, *, decreasing, bounds):
-    columns = _validation.rows(scores, targets, weights, SquaredError(), 1)
+    columns = check_rows(scores, targets, weights, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
-    return ordered.fit_sorted(order.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
+    return sorted_rows.fit_sorted(sorting.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
 
 
 @given(rows(), st.booleans(), st.sampled_from([UNBOUNDED, (0.0, 1.0)]))
@@ -44,9 +45,9 @@ def test_few_rows_get_what_many_rows_get(rows, decreasing, bounds):
 
 @given(rows())
 def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
-    columns = _validation.rows(*rows, SquaredError(), 1)
+    columns = check_rows(*rows, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
-    steps = ordered.fit_sorted(order.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
+    steps = sorted_rows.fit_sorted(sorting.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
     stairs = sf.Staircase._of_steps(steps, SquaredError(), True)
     assert_steps(stairs, fitted_steps(*rows.lists()))
 
@@ -54,7 +55,7 @@ def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
 @given(rows(), st.booleans())
 def test_a_short_sequence_gets_what_a_long_one_gets(rows, decreasing):
     targets, weights = rows.targets, np.maximum(rows.weights, 5e-324)
-    ours = ordered.regress_few(targets, weights, SquaredError(), decreasing=decreasing)
+    ours = sorted_rows.regress_few(targets, weights, SquaredError(), decreasing=decreasing)
     if ours is not None:
         scores = np.arange(float(targets.size))
         steps = many(scores, targets, weights, decreasing=decreasing, bounds=UNBOUNDED)
@@ -63,7 +64,7 @@ def test_a_short_sequence_gets_what_a_long_one_gets(rows, decreasing):
         assert ours[2].tolist() == [*steps.left, targets.size]
 
 
-@pytest.mark.parametrize("n", [_few.MOST_ROWS - 1, _few.MOST_ROWS, _few.MOST_ROWS + 1])
+@pytest.mark.parametrize("n", [_small.MOST_ROWS - 1, _small.MOST_ROWS, _small.MOST_ROWS + 1])
 def test_the_number_of_rows_that_are_few_is_no_border_in_the_result(n):
     rng = np.random.default_rng(n)
     x, y = np.round(rng.random(n), 2), rng.normal(size=n)
@@ -89,7 +90,7 @@ def test_what_is_bad_or_unusual_goes_the_long_way(scores, targets, weights):
     assert few(*columns) is None
     if not np.isnan(scores).any():
         weights = np.empty(0) if weights is None else columns[2]
-        assert ordered.regress_few(columns[1], weights, SquaredError(), decreasing=False) is None
+        assert sorted_rows.regress_few(columns[1], weights, SquaredError(), decreasing=False) is None
 
 
 def test_targets_that_the_loss_does_not_allow_go_the_long_way():

@@ -15,7 +15,9 @@ from pyarrow.compute import run_end_encode
 from strategies import rows as any_rows
 
 import staircase_fast as sf
-from staircase_fast import grouped, survey, threads
+from staircase_fast import threads
+from staircase_fast.groups import grouped
+from staircase_fast.stack import survey
 
 try:
     import polars as pl
@@ -383,7 +385,7 @@ def test_other_arguments_are_judged_as_by_fit():
         ({"bounds": (2, 1)}, ValueError, "`bounds` must be"),
         ({"n_threads": 0}, ValueError, "`n_threads` must be"),
         ({"loss": sf.losses.Huber([1.0, 2.0])}, ValueError, "`delta` of the loss must have one entry per row"),
-        ({"increasing": "auto", "loss": sf.losses.UpdateRule(max)}, TypeError, "does not say what values cost"),
+        ({"increasing": "auto", "loss": sf.losses.UpdateRule(max)}, TypeError, "whose values are unknown"),
     ):
         with pytest.raises(error, match=text):
             sf.fit_groups(X, Y, G, **options)
@@ -392,7 +394,7 @@ def test_other_arguments_are_judged_as_by_fit():
 
 
 def test_what_goes_wrong_in_a_group_says_in_which():
-    with pytest.raises(ValueError, match="step 0 has its least loss at -inf") as caught:
+    with pytest.raises(ValueError, match="step 0 would be -inf") as caught:
         sf.fit_groups([1, 2, 1, 2], [0, 1, 1, 0], ["a", "a", "b", "b"], loss="logistic")
     assert caught.value.__notes__ == ["in group 'a'"]
 

@@ -296,7 +296,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
 def test_a_pipe_that_does_not_end_is_not_read_for_ever(monkeypatch):
     if not os.path.exists("/dev/zero"):
         pytest.skip("there is no /dev/zero")
-    monkeypatch.setattr("staircase_fast.files.MAX_BYTES", 1 << 22)
+    monkeypatch.setattr("staircase_fast.storage.files.MAX_BYTES", 1 << 22)
     assert "this file is larger" in refused(sf.Staircase, "/dev/zero")
 
 

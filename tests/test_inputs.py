@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reference import fitted_steps
 
 import staircase_fast as sf
-from staircase_fast import _columns
+from staircase_fast.inputs import columns
 from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
 
 # Small whole numbers, so that every kind of number holds them; labels, so that bool does too.
@@ -378,17 +378,17 @@ SHARED = {
 def test_what_kernels_can_read_is_not_copied(kind):
     numbers = np.arange(20.0)
     made = SHARED[kind](numbers)
-    assert np.shares_memory(_columns._array("x", made), numbers)
+    assert np.shares_memory(columns.read_array("x", made), numbers)
 
 
 def test_a_column_mapped_from_a_file_stays_there(tmp_path):
     np.arange(9, dtype=np.float32).tofile(tmp_path / "numbers")
     mapped = np.memmap(tmp_path / "numbers", dtype=np.float32, mode="r")
-    read = _columns._array("x", mapped)
+    read = columns.read_array("x", mapped)
     assert np.shares_memory(read, mapped)
     assert type(read) is np.ndarray
     swapped = np.memmap(tmp_path / "numbers", dtype=">f4", mode="r")
-    assert _columns._array("x", swapped).dtype == np.float32
+    assert columns.read_array("x", swapped).dtype == np.float32
 
 
 def on_another_device(column):
@@ -444,7 +444,7 @@ REFUSED = {
     "polars lists": (pl.Series([[1.0]]), NOT_REAL + r"Arrow data of type \+L"),
     "polars.DataFrame": (pl.DataFrame({"a": [1, 2]}), r"one-dimensional; got shape \(2, 1\)"),
     "polars.LazyFrame": (pl.LazyFrame({"a": [1, 2]}), NOT_REAL + r"<LazyFrame at \w+>\.$"),
-    "another device": (on_another_device([1, 2]), "must be in the memory of the processor; got an array on device 1"),
+    "another device": (on_another_device([1, 2]), "must be in CPU memory; got an array on device 1"),
     "DLPack that says no": (that_says_no([1, 2]), "`scores` must be an array that numpy can read; not today"),
     "tensor with gradients": (tensor_with_gradients([1, 2]), r"`scores` must be .*; call detach\(\) first"),
     "bytes": (b"\x01\x02", NOT_REAL + ".*x01"),

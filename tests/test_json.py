@@ -199,7 +199,7 @@ def test_a_folder_that_is_not_there_is_told_by_the_path_that_was_given(tmp_path,
 
 
 def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("staircase_fast.files.MAX_BYTES", 100)
+    monkeypatch.setattr("staircase_fast.storage.files.MAX_BYTES", 100)
     path = tmp_path / "stairs.json"
     example().save(path)
     with pytest.raises(ValueError, match="100"):

@@ -126,7 +126,8 @@ def test_every_loss_has_a_name_and_those_without_a_default_say_what_they_need(ca
         targets = [0.25, 0.5, 0.75]
         assert_same_staircase(sf.fit([1, 2, 2], targets, loss=case.name), sf.fit([1, 2, 2], targets, loss=case.kind()))
         return
-    text = f"`loss` must say its {case.parameter}: losses.{case.kind.__name__}({case.parameter}); got {case.name!r}."
+    example = f"losses.{case.kind.__name__}({case.parameter})"
+    text = f"`loss` must include its {case.parameter}, as in {example}; got {case.name!r}."
     with pytest.raises(ValueError, match=re.escape(text)):
         sf.fit([1], [1], loss=case.name)
     with pytest.raises(TypeError):
@@ -139,7 +140,7 @@ def test_what_is_no_loss_is_refused():
     for given_loss in (None, 3, sf.losses.Huber):
         with pytest.raises(TypeError, match=r"`loss` must be a name or a loss object; got"):
             sf.fit([1], [1], loss=given_loss)
-    with pytest.raises(TypeError, match=r"a class is called, as in Huber\(1\.5\), a function goes in Custom"):
+    with pytest.raises(TypeError, match=r"Pass an object such as Huber\(1\.5\), or a function in Custom"):
         sf.fit([1], [1], loss=lambda z, y: z - y)  # type: ignore[arg-type]
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from comparing import assert_same_bits
 
-from staircase_fast import _merge, _scan
-from staircase_fast.exact import UNIT_WEIGHTS, Extent, scale_of
+from staircase_fast.arithmetic import _scan
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, scale_of
+from staircase_fast.stack import _sorted_rows
 
 N = 20_000
 RNG = np.random.default_rng(5)
@@ -50,8 +51,8 @@ def merged(scores, targets, weights, *, decreasing, every_row):
     weights_extent = Extent(*_scan.extent(weights)) if len(weights) else UNIT_WEIGHTS
     scale = scale_of(Extent(*_scan.extent(targets)), weights_extent, N)
     starts, values, step_weights = np.empty(N + 1, dtype=np.intp), np.empty(N), np.empty(N)
-    work = np.empty(_merge.work_size(N, scale.s_words + scale.w_words), dtype=np.uint64)
-    n_steps = _merge.merge(
+    work = np.empty(_sorted_rows.work_size(N, scale.s_words + scale.w_words), dtype=np.uint64)
+    n_steps = _sorted_rows.merge(
         scores, targets, weights, scale, decreasing, -np.inf, np.inf, every_row, False,
         starts, values, step_weights, work,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from strategies import rows
 from test_paper import ARRIVALS, TARGETS
 
 import staircase_fast as sf
-from staircase_fast import arrivals
+from staircase_fast.streams import arrivals
 
 L = sf.losses
 
@@ -325,7 +325,7 @@ def test_poisson_rates_beyond_all_floats_are_refused_as_in_a_batch():
     online = sf.Online(loss)
     online.append(1, 1e300)
     for ask in (online.staircase, lambda: sf.fit([1], [1e300], loss=loss)):
-        with pytest.raises(ValueError, match="targets over exposures must be numbers that float64 holds"):
+        with pytest.raises(ValueError, match="`targets` over exposures must be in the range of float64"):
             ask()
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from staircase_fast import _order
-from staircase_fast._validation import Rows
-from staircase_fast.exact import UNIT_WEIGHTS, order_of
-from staircase_fast.order import in_score_order
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, order_of
+from staircase_fast.losses.rows import Rows
+from staircase_fast.stack import _sorting
+from staircase_fast.stack.sorting import in_score_order
 
 N = 40_000  # more than fit into one part
 RNG = np.random.default_rng(5)
@@ -119,7 +119,7 @@ def test_every_kind_of_column_is_moved_as_it_is(n, scores, targets, weighted):
 
 @pytest.mark.parametrize("scores", ["uniform", "two scores", "zeros of both signs", "infinities"])
 def test_few_rows_are_sorted_by_the_kernel_as_well(scores, monkeypatch):
-    monkeypatch.setattr("staircase_fast.order._FEW_ROWS", 0)
+    monkeypatch.setattr("staircase_fast.stack.sorting._FEW_ROWS", 0)
     for n in range(1, 101):
         assert_sorted(SCORES[scores][-n:], np.arange(n), RNG.random(n))
 
@@ -137,5 +137,5 @@ def test_the_result_is_the_same_each_time(scores):
 
 
 def test_work_is_little_beside_the_columns():
-    assert _order.work_size(10**7) < 10**7 * 17 / 50
-    assert _order.work_size(10**9) < 10**9 * 17 / 50
+    assert _sorting.work_size(10**7) < 10**7 * 17 / 50
+    assert _sorting.work_size(10**9) < 10**9 * 17 / 50

@@ -261,7 +261,7 @@ def test_infinite_scores_and_values_lie_a_little_outside(ax):
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "staircase_fast.plots", raising=False)
+    monkeypatch.delitem(sys.modules, "staircase_fast.staircase.plot", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     for draw in (known().plot, sf.fit([1, 2], [1, 2]).plot):
         with pytest.raises(ImportError, match=r"a plot needs matplotlib, .* pip install 'staircase_fast\[plot\]'"):
@@ -274,4 +274,4 @@ def test_fits_and_their_reliability_need_no_matplotlib():
     code = "import sys, staircase_fast as sf; sf.reliability([0.5], [1], bands='confidence'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "matplotlib" not in done.stdout
-    assert "staircase_fast.bands" in done.stdout
+    assert "staircase_fast.calibration.bands" in done.stdout

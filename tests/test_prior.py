@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reference import steps_with_prior
 
 import staircase_fast as sf
-from staircase_fast import prior
-from staircase_fast.prior import with_prior
+from staircase_fast.calibration import priors
+from staircase_fast.calibration.priors import with_prior
 
 weights_and_labels = st.lists(
     st.tuples(st.sampled_from([0.25, 0.5, 1, 2, 3, 40, 1e6]), st.booleans()), min_size=1, max_size=30
@@ -71,13 +71,13 @@ def test_a_pooled_step_may_take_in_another_one():
 
 
 def test_a_round_looks_only_at_what_the_last_one_pooled(monkeypatch):
-    n, seen, posterior = 1000, [], prior._posterior
+    n, seen, posterior = 1000, [], priors._posterior
 
     def counted(sums, *rest):
         seen.append(len(sums))
         return posterior(sums, *rest)
 
-    monkeypatch.setattr(prior, "_posterior", counted)
+    monkeypatch.setattr(priors, "_posterior", counted)
     weights = np.append(1e9, np.ones(n - 1))  # a heavy step takes in one light step after the other
     stairs = sf.fit(range(n), np.linspace(0.9, 0.99, n), sample_weight=weights, loss="log")
     assert with_prior(stairs, 1.0).n_steps == 1

@@ -13,7 +13,7 @@ from loss_table import CASES
 from reference import squared_parts
 
 import staircase_fast as sf
-from staircase_fast import decomposition
+from staircase_fast.calibration import decomposition
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
 WITHIN = {
@@ -258,10 +258,10 @@ def only_blocks(y1, w1, y2, w2):
     ("error", "text", "arguments"),
     [
         (ValueError, "`score` must be one of 'brier', 'squared_error', .*; got 'brie'.", {"score": "brie"}),
-        (ValueError, r"`score` must say its shape: losses.Linex\(shape\); got 'linex'.", {"score": "linex"}),
+        (ValueError, r"`score` must include its shape, as in losses.Linex\(shape\); got 'linex'.", {"score": "linex"}),
         (TypeError, "`score` must be a name or a loss object; got 3.", {"score": 3}),
-        (TypeError, "`score` must say what values cost; Custom", {"score": sf.losses.Custom(np.subtract)}),
-        (TypeError, "`score` must say what values cost; UpdateRule", {"score": sf.losses.UpdateRule(only_blocks)}),
+        (TypeError, "must be a loss whose values are known; got Custom", {"score": sf.losses.Custom(np.subtract)}),
+        (TypeError, "must be a loss whose values are known; got Upd", {"score": sf.losses.UpdateRule(only_blocks)}),
         (ValueError, r"`scores` must be in \[0, 1\] for brier; got -0.5 at index 1.", {"scores": [0.1, -0.5, 1, 0]}),
         (ValueError, r"`scores` must be in \[0, 1\] for log_loss; got 1.5 at index 3.",
          {"scores": [0.1, 0.5, 1, 1.5], "score": "log"}),

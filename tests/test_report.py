@@ -16,7 +16,7 @@ from matplotlib import image
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast import cli, demo, report_page
+from staircase_fast.cli import arguments, demo, report_page
 
 pytestmark = pytest.mark.long
 
@@ -70,7 +70,7 @@ def drawn(monkeypatch):
 
 
 def report(capsys, *words):
-    code = cli.main(["report", *map(str, words), "--json"])
+    code = arguments.main(["report", *map(str, words), "--json"])
     shown = capsys.readouterr()
     assert (code, shown.err) == (0, "")
     return json.loads(shown.out)
@@ -195,12 +195,12 @@ def test_a_model_of_groups_is_applied_to_groups(folder, tmp_path, capsys, drawn)
     found = report(capsys, folder / "new.parquet", "--model", tmp_path / "map", "--group", HOSTILE)
     after = sf.reliability(model.predict(new["score"], new[HOSTILE]), new["label"])
     assert found["after"]["mean_score"] == after.mean_score
-    assert cli.main(["report", str(folder / "new.parquet"), "--model", str(tmp_path / "map")]) == 1
+    assert arguments.main(["report", str(folder / "new.parquet"), "--model", str(tmp_path / "map")]) == 1
     assert "--group" in capsys.readouterr().err
 
 
 def test_a_page_may_go_to_a_pipe(folder, capsysbinary, drawn):
-    assert cli.main(["report", str(folder / "new.parquet"), "--output", "-"]) == 0
+    assert arguments.main(["report", str(folder / "new.parquet"), "--output", "-"]) == 0
     shown = capsysbinary.readouterr()
     assert shown.out.startswith(b"<!DOCTYPE html>")
     assert b"before\n  mean score" in shown.err
@@ -209,13 +209,13 @@ def test_a_page_may_go_to_a_pipe(folder, capsysbinary, drawn):
 def test_what_is_refused_leaves_neither_page_nor_picture(folder, tmp_path, capsys, monkeypatch):
     (tmp_path / "a.csv").write_text("score,label\n3,0\n")
     words = ["report", str(tmp_path / "a.csv"), "--output", str(tmp_path / "a.html"), "--plot"]
-    assert cli.main([*words, str(tmp_path / "a.png")]) == 1
+    assert arguments.main([*words, str(tmp_path / "a.png")]) == 1
     assert "a.csv: column 'score' must be in [0, 1] for brier; got 3.0 at index 0." in capsys.readouterr().err
-    assert cli.main([*words, str(tmp_path / "a.doc")]) == 1
+    assert arguments.main([*words, str(tmp_path / "a.doc")]) == 1
     assert "a.doc: a picture must end in one of .png, .svg, .pdf." in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     words[1] = str(folder / "new.parquet")
-    assert cli.main([*words, str(tmp_path / "a.png")]) == 1
+    assert arguments.main([*words, str(tmp_path / "a.png")]) == 1
     assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
@@ -229,14 +229,14 @@ def test_without_matplotlib_there_are_numbers_and_what_to_install_for_a_page(fol
     monkeypatch.setattr(importlib.metadata, "version", version)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert report(capsys, folder / "new.parquet")["rows"] == 2000
-    assert cli.main(["report", str(folder / "new.parquet"), "--output", str(tmp_path / "a.html")]) == 1
+    assert arguments.main(["report", str(folder / "new.parquet"), "--output", str(tmp_path / "a.html")]) == 1
     assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
 
 
 def test_values_of_a_model_that_make_no_sense_are_not_told_of_the_column(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("score,label\n0.3,0\n0.7,1\n")
     sf.fit([0, 0.5], [1, 5]).save(tmp_path / "m.json")
-    assert cli.main(["report", str(tmp_path / "a.csv"), "--model", str(tmp_path / "m.json")]) == 1
+    assert arguments.main(["report", str(tmp_path / "a.csv"), "--model", str(tmp_path / "m.json")]) == 1
     message = "a.csv: values of the model must be in [0, 1] for brier; got 5.0 at index 1."
     assert message in capsys.readouterr().err
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import staircase_fast as sf
-from staircase_fast import units
+from staircase_fast.losses import units
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "safety"))
 

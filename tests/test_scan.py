@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from staircase_fast.exact import order_of
+from staircase_fast.arithmetic.exact import order_of
 
 ORDINARY = [-1.0, 0.0, 1.0, 2.0, 3.0]
 STRANGE = [0.0, -0.0, 5e-324, 1.0, 1e308, -1e308, np.inf, -np.inf]

@@ -211,7 +211,7 @@ def test_rows_of_no_weight_are_refused_unless_others_may_follow():
         ({"interpolation": "cubic"}, ValueError, "`interpolation` must be one of .*'centered'; got 'cubic'"),
         ({"loss": "cubed"}, ValueError, "`loss` must be one of .*; got 'cubed'"),
         ({"increasing": "up"}, ValueError, "`increasing` must be .*; got 'up'"),
-        ({"loss": "logistic"}, ValueError, "`y_min` and `y_max` must be finite, or ask for infinite values"),
+        ({"loss": "logistic"}, ValueError, "`y_min` and `y_max` must be finite here"),
         ({"n_threads": 0}, ValueError, "`n_threads` must be an integer >= 1"),
     ],
 )

@@ -15,7 +15,8 @@ import pytest
 from comparing import assert_same_bits, assert_same_staircase
 
 import staircase_fast as sf
-from staircase_fast import map_file, threads
+from staircase_fast import threads
+from staircase_fast.groups import map_file
 
 RNG = np.random.default_rng(21)
 N = 600

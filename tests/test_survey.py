@@ -6,9 +6,12 @@ from comparing import assert_same_bits, assert_same_staircase, assert_steps
 from reference import fitted_steps
 
 import staircase_fast as sf
-from staircase_fast import _lookup, _validation, cells, order, ordered, survey
-from staircase_fast.exact import scale_of
+from staircase_fast.arithmetic.exact import scale_of
+from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import SquaredError
+from staircase_fast.losses.rows import check_rows
+from staircase_fast.stack import sorted_rows, sorting, survey
+from staircase_fast.staircase import _lookup, cells
 
 N = 30_000
 RNG = np.random.default_rng(11)
@@ -87,7 +90,7 @@ WEIGHTS = {"no weights": None, "weights": RNG.random(N) + 0.1, "integer weights"
 
 
 def rows_and_scale(scores, targets, weights):
-    rows = _validation.rows(*_validation.columns(scores, targets, weights), SquaredError(), 1)
+    rows = check_rows(*read_columns(scores, targets, weights), SquaredError(), 1)
     return rows, scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
 
 
@@ -101,7 +104,7 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
     surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
-    plain = ordered.fit_sorted(order.in_score_order(rows), scale, **options)
+    plain = sorted_rows.fit_sorted(sorting.in_score_order(rows), scale, **options)
     for one, other in zip(surveyed[:5], plain[:5], strict=True):
         assert_same_bits(one + 0, other + 0)
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from staircase_fast import _validation_tables, files, tables
-from staircase_fast.tables import place_of
+from staircase_fast.cli import checks, tables
+from staircase_fast.cli.tables import place_of
+from staircase_fast.storage import files
 
 pytestmark = pytest.mark.long
 
@@ -135,8 +136,8 @@ def test_a_new_column_is_compressed_as_the_others_are(tmp_path):
 def test_text_that_says_that_nothing_is_there(kind):
     given = pa.array(["1", None, "", " NaN ", "NA", "n/a", "null", "nan0", "x"], kind)
     expected = [True, False, False, False, False, False, False, True, True]
-    assert _validation_tables.present(given).tolist() == expected
-    assert _validation_tables.present(given.cast(pa.string()).dictionary_encode()).tolist() == expected
+    assert checks.present(given).tolist() == expected
+    assert checks.present(given.cast(pa.string()).dictionary_encode()).tolist() == expected
 
 
 def test_an_empty_parquet_file_has_columns_and_no_rows(tmp_path):
@@ -198,13 +199,13 @@ def test_pipes_carry_every_format(tmp_path, monkeypatch):
 
 def test_columns_are_found_by_name_and_what_is_there_is_told():
     names = ["a", "b", "a", *map(str, range(60))]
-    assert _validation_tables.position("f", names, "b") == 1
+    assert checks.position("f", names, "b") == 1
     with pytest.raises(ValueError, match=r"f: column 'a' stands there 2 times\."):
-        _validation_tables.position("f", names, "a")
+        checks.position("f", names, "a")
     with pytest.raises(ValueError, match=r"f: no column 'c'; there are 'a', 'b', .* and 13 more\."):
-        _validation_tables.position("f", names, "c")
+        checks.position("f", names, "c")
     with pytest.raises(ValueError, match=r"there are none\."):
-        _validation_tables.position("f", [], "c")
+        checks.position("f", [], "c")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
     ],
 )
 def test_numbers_keep_their_type_and_text_is_read_as_numbers(given, expected):
-    found = _validation_tables.numbers(given, "x")
+    found = checks.numbers(given, "x")
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
 
@@ -246,12 +247,12 @@ def test_numbers_keep_their_type_and_text_is_read_as_numbers(given, expected):
 )  # fmt: skip
 def test_what_is_no_number_is_told_by_column_value_and_row(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        _validation_tables.numbers(given, "x", 100)
+        checks.numbers(given, "x", 100)
 
 
 def test_groups_become_keys_of_the_kind_that_is_wanted():
     integers, words, flags = pa.array([7, -1]), pa.array(["07", "8"]), pa.array([True, False])
-    keys, coded = _validation_tables.group_keys, words.dictionary_encode()
+    keys, coded = checks.group_keys, words.dictionary_encode()
     assert keys(integers, int) is integers
     assert keys(words, str) is words
     assert keys(coded, str) is coded
@@ -265,7 +266,7 @@ def test_groups_become_keys_of_the_kind_that_is_wanted():
 
 
 def test_groups_in_text_are_integers_if_all_are_written_like_that():
-    keys = _validation_tables.keys_of_text
+    keys = checks.keys_of_text
     assert keys(pa.array(["7", "-1"])).equals(pa.array([7, -1]))
     for words in (pa.array(["07", "8"]), pa.array(["a", "1"]), pa.array([""])):
         assert keys(words) is words

@@ -14,7 +14,8 @@ from comparing import assert_same_bits, assert_same_staircase
 from hammer import hammer
 
 import staircase_fast as sf
-from staircase_fast import survey, threads
+from staircase_fast import threads
+from staircase_fast.stack import survey
 
 N = 40_000
 RNG = np.random.default_rng(5)

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from strategies import TARGETS, Rows, rows
 
 import staircase_fast as sf
-from staircase_fast import cells, threads, venn_abers
+from staircase_fast import threads
+from staircase_fast.calibration import venn_abers
+from staircase_fast.staircase import cells
 
 inf, nan = math.inf, math.nan
 

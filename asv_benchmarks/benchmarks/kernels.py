@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from staircase_fast import _survey, _validation, cells, ordered, survey
-from staircase_fast.exact import scale_of
+from staircase_fast.arithmetic.exact import scale_of
+from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import SquaredError
-from staircase_fast.order import in_score_order
+from staircase_fast.losses.rows import check_rows
+from staircase_fast.stack import _survey, sorted_rows, survey
+from staircase_fast.stack.sorting import in_score_order
+from staircase_fast.staircase import cells
 
 from . import patterns
 
 
 def clean(given):
-    return _validation.rows(*_validation.columns(*given), SquaredError(), n_threads=1)
+    return check_rows(*read_columns(*given), SquaredError(), n_threads=1)
 
 
 class Survey:
@@ -54,7 +57,7 @@ class Survey:
     def time_finish(self, n, targets, n_threads):
         survey.finish(
             self.kept, self.runs, self.scale, self.live, self.n_live, n_threads, len(self.rows.weights) > 0,
-            decreasing=False, bounds=ordered.UNBOUNDED,
+            decreasing=False, bounds=sorted_rows.UNBOUNDED,
         )  # fmt: skip
 
 

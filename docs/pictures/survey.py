@@ -7,7 +7,9 @@ from matplotlib.patches import Patch
 from style import BLUE, GREY, ORANGE, panels
 
 import staircase_fast as sf
-from staircase_fast import _lookup, _validation, cells, survey
+from staircase_fast.losses.rows import check_rows
+from staircase_fast.stack import survey
+from staircase_fast.staircase import _lookup, cells
 
 ROWS, BUCKETS = 1_000_000, 62_500
 WIDTH = 9000  # rows that are shown: few enough to see the buckets
@@ -18,7 +20,7 @@ def draw() -> Figure:
     scores = rng.random(ROWS)
     labels = (rng.random(ROWS) < 0.1 + 0.8 * scores).astype(np.uint8)
 
-    rows = _validation.rows(scores, labels, np.empty(0), sf.losses.SquaredError(), 1)
+    rows = check_rows(scores, labels, np.empty(0), sf.losses.SquaredError(), 1)
     buckets = cells.make_map(cells.sorted_sample(scores), BUCKETS)
     table = survey.survey(rows, buckets, [slice(0, ROWS)])
     live = survey.plan(table, ROWS, 1.0, 1, decreasing=False).astype(bool)

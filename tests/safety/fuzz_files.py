@@ -30,7 +30,7 @@ import numpy as np
 from damage import case_rng, damaged
 
 import staircase_fast as sf
-from staircase_fast import cli
+from staircase_fast.cli import arguments
 
 MEMORY = 512 << 20  # bytes that a case may take beyond what the process has when it starts
 SECONDS = 20  # that a case may take
@@ -117,7 +117,9 @@ def use_table(_, path):
 
     said, model = io.StringIO(), str(path) + ".model"
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-        code = cli.main(["fit", str(path), "--format", "csv", "--weight", "weight", "--threads", "1", "--model", model])
+        code = arguments.main(
+            ["fit", str(path), "--format", "csv", "--weight", "weight", "--threads", "1", "--model", model]
+        )
     pathlib.Path(model).unlink(missing_ok=True)
     assert code in (0, 1, 2), code
     assert code == 0 or (str(path) in said.getvalue() and "Traceback" not in said.getvalue()), said.getvalue()
@@ -266,7 +268,7 @@ def script_of(kind, content):
 import base64, pathlib, tempfile, warnings, zlib
 import numpy as np
 import staircase_fast as sf
-from staircase_fast import cli
+from staircase_fast.cli import arguments
 
 warnings.simplefilter("error")
 

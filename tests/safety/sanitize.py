@@ -30,18 +30,18 @@ NOT_HERE = "not a_lack_of_memory and not memory_is_given_back"
 
 BAD_READ = """
 import numpy as np
-from staircase_fast import _merge
-_merge.describe(np.zeros(3), np.array([0, 4]), np.empty(1), np.empty(1), np.empty(1, dtype=np.int64))
+from staircase_fast.stack import _sorted_rows
+_sorted_rows.describe(np.zeros(3), np.array([0, 4]), np.empty(1), np.empty(1), np.empty(1, dtype=np.int64))
 """
 RACE = """
 import threading
 import numpy as np
-from staircase_fast import _merge
+from staircase_fast.stack import _sorted_rows
 out, ready = np.empty(1 << 16), threading.Barrier(2)
 def write():
     ready.wait()
     for _ in range(9):
-        _merge.expand(np.ones(1), np.array([0, len(out)]), 0, 0, out)
+        _sorted_rows.expand(np.ones(1), np.array([0, len(out)]), 0, 0, out)
 both = [threading.Thread(target=write) for _ in range(2)]
 for one in both: one.start()
 for one in both: one.join()

@@ -1,0 +1,298 @@
+# Sums that are never rounded.
+#
+# Every finite double is an integer times a power of two, so a column of them, its products with a column of weights,
+# and all their sums are integers in one common unit.  A block keeps its two sums, S = sum(w*y) and W = sum(w), as such
+# integers: little-endian 64-bit words, two's complement, as many as the data needs (`exact.scale_of` counts them).
+#
+# Why not double-double, or floats in bins?  They are exact for most data and wrong for the rest: a tie decided by the
+# last bit of a rounded sum puts samples on the wrong step.  Integers are exact for all data, their addition does not
+# care about order, chunks or threads, they cannot overflow here, and for labels and counts they are one machine word.
+#
+#     one sample     y = m_y * 2**q_y,  w = m_w * 2**q_w,  with m < 2**64
+#     S counts in    2**(y_unit + w_unit)
+#     W counts in    2**w_unit
+#
+# The price is paid only where it buys something: the stack compares rounded sums of known error first and comes here
+# when those cannot tell (`_blocks.pxd`); values are rounded from these sums, once per step (`_rounded.pxd`).
+#
+# Assumed of the caller: finite numbers, a Scale that fits them, buffers of the Scale's size.
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from staircase_fast.arithmetic._types cimport number
+
+cdef extern from *:
+    """
+    #if defined(__SIZEOF_INT128__)
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        *high = (uint64_t)(product >> 64);
+        return (uint64_t)product;
+    }
+    #elif defined(_M_X64)
+    #include <intrin.h>
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        return _umul128(a, b, high);
+    }
+    #else
+    static inline uint64_t staircase_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+        uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
+        uint64_t low = a0 * b0, mid = a1 * b0 + (low >> 32), cross = a0 * b1 + (uint32_t)mid;
+        *high = a1 * b1 + (mid >> 32) + (cross >> 32);
+        return (cross << 32) | (uint32_t)low;
+    }
+    #endif
+    """
+    uint64_t multiply_words "staircase_multiply" (uint64_t a, uint64_t b, uint64_t *high) noexcept nogil
+
+# The widest sums there are: products reach from 2**-2148 to 2**2048 and 2**63 of them may be added, plus the sign.
+cdef enum:
+    MAX_S_WORDS = 67
+    MAX_W_WORDS = 34
+    MAX_WORDS = MAX_S_WORDS + MAX_W_WORDS
+
+ctypedef struct Scale:
+    int y_unit
+    int w_unit
+    int s_words
+    int w_words
+    bint narrow       # integer targets and weights, one word each: no shifting, exact comparison at once
+    bint tame         # sums, and products of sums, stay well within the range of doubles
+    double greatest   # largest magnitude of a target
+    double cut        # of products, of their errors and of weights, see Pending; 0 where that does not apply
+    double cut_error
+    double cut_weight
+
+cdef inline Scale unpacked(object scale) except *:
+    """The fields of an exact.Scale, a named tuple."""
+    cdef Scale s
+    (
+        s.y_unit, s.w_unit, s.s_words, s.w_words, s.narrow, s.tame, s.greatest, s.cut, s.cut_error, s.cut_weight
+    ) = scale
+    return s
+
+
+ctypedef struct Dyadic:
+    uint64_t m        # value = +-m * 2**q
+    int q
+    bint negative
+
+
+cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
+    """`value` as an integer times a power of two, with an exponent not below `unit`."""
+    cdef Dyadic d
+    cdef double real
+    cdef uint64_t bits
+    d.negative = value < 0
+    if number is float or number is double:
+        real = value
+        memcpy(&bits, &real, sizeof(double))
+        d.m = bits & ((<uint64_t>1 << 52) - 1)
+        d.q = <int>((bits >> 52) & 0x7FF)
+        if d.q:
+            d.m |= <uint64_t>1 << 52
+            d.q -= 1075
+        else:
+            d.q = -1074
+    else:
+        d.m = (~<uint64_t>value) + 1 if d.negative else <uint64_t>value
+        d.q = 0
+    if d.q < unit:                           # only zeros leave: every value is a multiple of 2**unit
+        d.m = d.m >> (unit - d.q) if unit - d.q < 64 else 0
+        d.q = unit
+    return d
+
+
+cdef inline void add_shifted(
+    uint64_t *words, int n_words, uint64_t low, uint64_t high, int shift, bint negative
+) noexcept nogil:
+    """words += +-(high:low << shift)."""
+    cdef int at = shift >> 6, r = shift & 63, i
+    cdef uint64_t part[3]
+    cdef uint64_t before, carry = 0
+    part[0] = low << r
+    part[1] = (high << r) | (low >> (64 - r)) if r else high
+    part[2] = high >> (64 - r) if r else 0
+    for i in range(at, n_words):
+        before = words[i]
+        if i - at >= 3:
+            if not carry:
+                break
+            words[i] = before - carry if negative else before + carry
+            carry = before < carry if negative else words[i] < carry
+        elif negative:
+            words[i] = before - part[i - at] - carry
+            carry = before < part[i - at] or (carry and before == part[i - at])
+        else:
+            words[i] = before + part[i - at] + carry
+            carry = words[i] < before or (carry and words[i] == before)
+
+
+cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noexcept nogil:
+    """S += w*y and W += w for one sample."""
+    cdef Dyadic target, weight
+    cdef uint64_t low, high
+    target = dyadic(y, scale.y_unit)
+    weight = dyadic(w, scale.w_unit)
+    low = multiply_words(target.m, weight.m, &high)
+    add_shifted(sums, scale.s_words, low, high, target.q + weight.q - scale.y_unit - scale.w_unit, target.negative)
+    add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
+
+
+# Most rows need no integer arithmetic of their own.  Adding and subtracting a large constant rounds a double to a
+# multiple of the constant's last bit, exactly, and leaves an exact rest.  Where both parts are short enough
+# (exact.scale_of knows), doubles hold their sums over CUT_ROWS rows without rounding, and one addition of integers is
+# due for that many rows.  A product w*y is two doubles, its rounding and the error of that.
+
+cdef enum:
+    CUT_ROWS = 1024
+
+ctypedef struct Pending:
+    double product[2]     # sums of both parts of fl(w*y)
+    double error[2]       # of w*y - fl(w*y); not used without weights
+    double weight[2]      # of w; not used without weights
+    int64_t rows
+
+
+cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
+    cdef double part = (value + cut) - cut
+    parts[0] += part
+    parts[1] += value - part
+
+
+cdef inline void pend(Scale scale, Pending *pending, double y) noexcept nogil:
+    """One row without a weight."""
+    add_parts(pending.product, y, scale.cut)
+    pending.rows += 1
+
+
+cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w) noexcept nogil:
+    cdef double error, product = two_product(y, w, &error)
+    add_parts(pending.product, product, scale.cut)
+    add_parts(pending.error, error, scale.cut_error)
+    add_parts(pending.weight, w, scale.cut_weight)
+    pending.rows += 1
+
+
+cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
+    """Move what doubles hold into words."""
+    cdef int unit = scale.y_unit + scale.w_unit, part
+    for part in range(2):
+        add_double(sums, scale.s_words, pending.product[part], unit)
+        if weighted:
+            add_double(sums, scale.s_words, pending.error[part], unit)
+            add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
+    if not weighted:
+        # other batches of a stream may have finer weights
+        add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, -scale.w_unit, False)
+    memset(pending, 0, sizeof(Pending))
+
+
+cdef inline void add_double(uint64_t *words, int n_words, double value, int unit) noexcept nogil:
+    """words += value / 2**unit, which is an integer."""
+    cdef Dyadic d = dyadic(value, unit)
+    add_shifted(words, n_words, d.m, 0, d.q - unit, d.negative)
+
+
+cdef inline double two_product(double a, double b, double *error) noexcept nogil:
+    """fl(a * b), and what rounding lost; for factors well within range."""
+    cdef double product = a * b
+    cdef double c = 134217729.0 * a, a_high = c - (c - a), a_low = a - a_high
+    cdef double d = 134217729.0 * b, b_high = d - (d - b), b_low = b - b_high
+    error[0] = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product
+
+
+cdef inline void add_rows(
+    Scale scale, uint64_t *sums, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """S += w*y and W += w for the rows [start, end); weights may be NULL: all are 1."""
+    cdef Pending lanes[2]
+    cdef Py_ssize_t i, stop
+    if scale.cut == 0 or end - start < 4 or not (number is float or number is double):
+        for i in range(start, end):
+            add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
+        return
+    memset(lanes, 0, 2 * sizeof(Pending))
+    while start < end:
+        stop = min(end, start + 2 * CUT_ROWS)
+        if weights == NULL:
+            for i in range(start, stop - 1, 2):
+                pend(scale, &lanes[0], y[i])
+                pend(scale, &lanes[1], y[i + 1])
+            if (stop - start) & 1:
+                pend(scale, &lanes[0], y[stop - 1])
+        else:
+            for i in range(start, stop):
+                pend_weighted(scale, &lanes[i & 1], y[i], weights[i])
+        flush(scale, &lanes[0], sums, weights != NULL)
+        flush(scale, &lanes[1], sums, weights != NULL)
+        start = stop
+
+
+cdef inline void add_words(uint64_t *total, const uint64_t *term, int n_words) noexcept nogil:
+    cdef uint64_t sum_, carry = 0
+    cdef int i
+    for i in range(n_words):
+        sum_ = total[i] + term[i]
+        total[i] = sum_ + carry
+        carry = sum_ < term[i] or total[i] < sum_
+
+
+cdef inline void add_sums(Scale scale, uint64_t *total, const uint64_t *term) noexcept nogil:
+    add_words(total, term, scale.s_words)
+    add_words(total + scale.s_words, term + scale.s_words, scale.w_words)
+
+
+cdef inline bint is_negative(const uint64_t *words, int n_words) noexcept nogil:
+    return <int64_t>words[n_words - 1] < 0
+
+
+cdef inline void magnitude(const uint64_t *words, int n_words, uint64_t *out) noexcept nogil:
+    cdef uint64_t carry = is_negative(words, n_words), flip = -carry
+    cdef int i
+    for i in range(n_words):
+        out[i] = (words[i] ^ flip) + carry
+        carry = carry and out[i] == 0
+
+
+cdef inline int compare_words(const uint64_t *a, const uint64_t *b, int n_words) noexcept nogil:
+    cdef int i
+    for i in range(n_words - 1, -1, -1):
+        if a[i] != b[i]:
+            return 1 if a[i] > b[i] else -1
+    return 0
+
+
+cdef inline void multiply(const uint64_t *a, int n_a, const uint64_t *b, int n_b, uint64_t *out) noexcept nogil:
+    """out[0 : n_a + n_b] = a * b."""
+    cdef uint64_t low, high, carry
+    cdef int i, j
+    memset(out, 0, (n_a + n_b) * sizeof(uint64_t))
+    for i in range(n_a):
+        carry = 0
+        for j in range(n_b):
+            low = multiply_words(a[i], b[j], &high)
+            low += carry
+            high += low < carry
+            out[i + j] += low
+            carry = high + (out[i + j] < low)
+        out[i + n_b] = carry
+
+
+cdef inline int exact_order(Scale scale, const uint64_t *a, const uint64_t *b) noexcept nogil:
+    """The sign of mean(a) - mean(b): of S_a * W_b - S_b * W_a."""
+    cdef bint a_negative = is_negative(a, scale.s_words), b_negative = is_negative(b, scale.s_words)
+    cdef int n_words = scale.s_words + scale.w_words, order
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef uint64_t left[MAX_WORDS]
+    cdef uint64_t right[MAX_WORDS]
+    if a_negative != b_negative:
+        return -1 if a_negative else 1
+    magnitude(a, scale.s_words, s)
+    multiply(s, scale.s_words, b + scale.s_words, scale.w_words, left)
+    magnitude(b, scale.s_words, s)
+    multiply(s, scale.s_words, a + scale.s_words, scale.w_words, right)
+    order = compare_words(left, right, n_words)
+    return -order if a_negative else order

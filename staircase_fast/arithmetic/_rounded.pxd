@@ -1,0 +1,219 @@
+# From exact sums to the nearest double.
+#
+# Assumed of the caller: magnitudes (no sign), a divisor that is not zero, a result that a double can hold.
+
+from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from staircase_fast.arithmetic._exact cimport (
+    MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, two_product,
+)
+from staircase_fast.arithmetic._types cimport number
+
+
+cdef inline double rounded(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """above/below * 2**unit, rounded to nearest, ties to even."""
+    cdef double value = quick_ratio(above, n_above, below, n_below, unit)
+    if value != value:
+        return careful_ratio(above, n_above, below, n_below, unit)
+    return value
+
+
+cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogil:
+    """S/W rounded to nearest; zero is +0.0."""
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef double mean
+    s[0] = 0
+    magnitude(sums, scale.s_words, s)
+    mean = rounded(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
+    return 0.0 - mean if is_negative(sums, scale.s_words) else mean
+
+
+cdef inline double rounded_sum(Scale scale, const uint64_t *sums) noexcept nogil:
+    """S rounded to nearest."""
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef uint64_t one = 1
+    cdef double total
+    magnitude(sums, scale.s_words, s)
+    total = rounded(s, scale.s_words, &one, 1, scale.y_unit + scale.w_unit)
+    return 0.0 - total if is_negative(sums, scale.s_words) else total
+
+
+cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept nogil:
+    cdef uint64_t one = 1
+    return rounded(sums + scale.s_words, scale.w_words, &one, 1, scale.w_unit)
+
+
+# Quick: two doubles for each sum, where those hold it and decide.
+
+cdef inline bint split_words(const uint64_t *words, int n_words, double *high, double *low) noexcept nogil:
+    """A magnitude as the exact sum of two doubles, the first of which is its rounding; False from 2**106 on."""
+    cdef double middle, rest
+    cdef int i
+    for i in range(2, n_words):
+        if words[i]:
+            return False
+    middle = <double>(words[0] >> 32) * 4294967296.0
+    rest = <double><uint32_t>words[0]
+    high[0] = 0.0
+    if n_words > 1:
+        if words[1] >> 42:
+            return False
+        high[0] = <double>words[1] * 18446744073709551616.0
+    low[0] = two_sum(middle, rest, &rest)                # rest: what a double could not hold of the lower word
+    high[0] = two_sum(high[0], low[0], low)
+    low[0] += rest
+    high[0] = two_sum(high[0], low[0], low)
+    return True
+
+
+cdef inline double two_sum(double a, double b, double *error) noexcept nogil:
+    """fl(a + b), and what rounding lost."""
+    cdef double total = a + b, b_part = total - a
+    error[0] = (a - (total - b_part)) + (b - b_part)
+    return total
+
+
+cdef inline double quick_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """What careful_ratio returns, or NaN where two doubles are not enough to tell."""
+    cdef double a_high, a_low, b_high, b_low, quotient, product, error, rest, margin
+    if not split_words(above, n_above, &a_high, &a_low) or not split_words(below, n_below, &b_high, &b_low):
+        return NAN
+    if not -900 < unit < 900:
+        return NAN
+    quotient = a_high / b_high
+    product = two_product(quotient, b_high, &error)
+    rest = (((a_high - product) - error) + (a_low - quotient * b_low)) / b_high
+    margin = fabs(rest) * 1e-10 + quotient * 1e-28       # far above the error of `rest`
+    if quotient + (rest - margin) != quotient + (rest + margin):
+        return NAN
+    return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
+
+
+# A mean of few rows: the sum is exactly two doubles, and the rest of dividing those by a small number is exact as well.
+
+cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcept nogil:
+    """The mean of n <= 64 numbers, rounded to nearest, or NaN where it is too close to zero.
+
+    `cut` is that of their Scale, not 0: the upper and the lower parts of the numbers each have an exact sum.
+    """
+    cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
+    cdef Py_ssize_t i
+    for i in range(n):
+        part = (<double>y[i] + cut) - cut
+        upper += part
+        lower += <double>y[i] - part
+    high = two_sum(upper, lower, &low)
+    quotient = high / count
+    if not fabs(quotient) > 1e-200:
+        return NAN
+    rest = (remainder(high, quotient, count) + low) / count
+    margin = fabs(rest) * 1e-14                          # far above its error, three roundings
+    below = quotient + (rest - margin)
+    above = quotient + (rest + margin)
+    if below == above:
+        return below
+    # next to the midpoint of two neighbours, or on it: compare with that, exactly
+    half = (above - below) * 0.5
+    rest = remainder(high, below, count) - half * count
+    if rest == -low:
+        return below + half                              # to even
+    return above if rest > -low else below
+
+
+cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
+    """total - quotient*count, for a count <= 64 and a quotient within some ulps of total/count.
+
+    The result is a small multiple of the quotient's last bit, so that nothing is rounded.
+    """
+    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
+    return (total - upper * count) - (quotient - upper) * count
+
+
+# Careful: any size, by comparing with the midpoints between doubles.
+
+cdef inline double leading(const uint64_t *words, int n_words, int *exponent) noexcept nogil:
+    """A magnitude as double * 2**exponent, relative error below 2**-51 (5.42e-20 is 2**-64)."""
+    cdef int top = n_words - 1
+    while top > 0 and words[top] == 0:
+        top -= 1
+    exponent[0] = 64 * top
+    return <double>words[top] + (<double>words[top - 1] * 5.421010862427522e-20 if top else 0.0)
+
+
+cdef inline double approximate_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """above/below * 2**unit for magnitudes, within 2**-50 of its size, or within 2**-1074 where it is subnormal."""
+    cdef int up, down
+    cdef double ratio = leading(above, n_above, &up)
+    ratio /= leading(below, n_below, &down)
+    unit += up - down
+    if -900 < unit < 900:                    # a ratio of two words lies within 2**+-64: the product is normal
+        return ratio * power_of_two(unit)
+    return ldexp(ratio, unit)
+
+
+cdef inline double power_of_two(int exponent) noexcept nogil:
+    cdef uint64_t bits = <uint64_t>(exponent + 1023) << 52
+    cdef double power
+    memcpy(&power, &bits, sizeof(double))
+    return power
+
+
+cdef inline uint64_t shifted_word(const uint64_t *words, int n_words, int shift, int i) noexcept nogil:
+    """Word i of words << shift, shift >= 0."""
+    cdef int at = i - (shift >> 6), r = shift & 63
+    cdef uint64_t word = words[at] << r if 0 <= at < n_words else 0
+    if r and 0 < at <= n_words:
+        word |= words[at - 1] >> (64 - r)
+    return word
+
+
+cdef inline int compare_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit, uint64_t m, int q
+) noexcept nogil:
+    """The sign of above * 2**unit - below * m * 2**q."""
+    cdef uint64_t product[MAX_S_WORDS + 1]
+    cdef uint64_t left, right
+    cdef int i, left_shift = max(unit - q, 0), right_shift = max(q - unit, 0)
+    multiply(below, n_below, &m, 1, product)
+    for i in range(max(n_above + (left_shift >> 6), n_below + 1 + (right_shift >> 6)), -1, -1):
+        left = shifted_word(above, n_above, left_shift, i)
+        right = shifted_word(product, n_below + 1, right_shift, i)
+        if left != right:
+            return 1 if left > right else -1
+    return 0
+
+
+cdef inline double careful_ratio(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """What `rounded` returns, always; infinite or NaN if the divisor is zero or the ratio overflows.
+
+    An approximation is moved to its neighbour until the exact ratio lies between the two midpoints around it.
+    """
+    cdef double value = approximate_ratio(above, n_above, below, n_below, unit), lower
+    cdef Dyadic d
+    cdef int order
+    if value > 1.7976931348623157e308:
+        value = 1.7976931348623157e308
+    while value < INFINITY:                  # up: past the midpoint above, or on it and odd
+        d = dyadic(value, -1074)
+        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
+        if order < 0 or (order == 0 and not d.m & 1):
+            break
+        value = nextafter(value, INFINITY)
+    while value > 0:                         # down: short of the midpoint below, or on it with an even neighbour
+        lower = nextafter(value, 0.0)
+        d = dyadic(lower, -1074)
+        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
+        if order > 0 or (order == 0 and d.m & 1):
+            break
+        value = lower
+    return value

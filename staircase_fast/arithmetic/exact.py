@@ -1,0 +1,111 @@
+"""What kernels find out about columns and hand to each other (`_range.pxd`, `_scale.pxd`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import threads
+from staircase_fast.arithmetic import _scan
+
+
+class Extent(NamedTuple):
+    """What one pass over a column finds (`_scan.extent`)."""
+
+    first_bad: int  # index of the first entry that is not finite, or -1; the rest holds only if it is -1
+    lowest: float
+    highest: float
+    least: float  # smallest magnitude that is not zero, or inf
+    integral: bool  # every entry is an integer
+
+
+class Scale(NamedTuple):
+    """The unit and width of exact sums; `_exact.pxd` says what they count."""
+
+    y_unit: int
+    w_unit: int
+    s_words: int
+    w_words: int
+    narrow: bool
+    tame: bool
+    greatest: float
+    cut: float
+    cut_error: float
+    cut_weight: float
+
+
+LABELS = Extent(-1, 0.0, 1.0, 1.0, True)
+UNIT_WEIGHTS = Extent(-1, 1.0, 1.0, 1.0, True)
+NOTHING = Extent(-1, np.inf, -np.inf, np.inf, True)
+
+
+class Order(NamedTuple):
+    """What one pass over scores finds (`_scan.order`)."""
+
+    first_nan: int  # its index, or -1
+    sign: int  # 1: scores never decrease; -1: they never increase; 0: neither
+    tied: bool  # some are equal; holds only if they are in order
+
+
+def order_of(scores: NDArray[Any], n_threads: int) -> Order:
+    """The order of a column that has entries."""
+    shares = threads.parts(len(scores), n_threads)
+    found = threads.each(lambda part: _scan.order(scores[part]), shares)
+    nans, rises, falls, tied = zip(*found, strict=True)
+    first_nans = (part.start + nan for part, nan in zip(shares, nans, strict=True) if nan >= 0)
+    borders = [(scores[part.start - 1], scores[part.start]) for part in shares[1:]]
+    up = all(rises) and all(a <= b for a, b in borders)
+    down = all(falls) and all(a >= b for a, b in borders)
+    return Order(next(first_nans, -1), 1 if up else -1 if down else 0, any(tied) or any(a == b for a, b in borders))
+
+
+def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
+    """The extent of a column that has entries."""
+    shares = threads.parts(len(column), n_threads)
+    found = threads.each(lambda part: Extent(*_scan.extent(column[part])), shares)
+    return _joined(shares, found)
+
+
+def _joined(shares: list[slice], found: Sequence[Extent]) -> Extent:
+    """The extent of a column from those of its parts."""
+    bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
+    return joined_extent(*found)._replace(first_bad=next(bad, -1))
+
+
+def joined_extent(*found: Extent) -> Extent:
+    """The extent of finite entries from those of some of them each."""
+    _, lowest, highest, least, integral = zip(*found, strict=True)
+    return Extent(-1, min(lowest), max(highest), min(least), all(integral))
+
+
+class Summary(NamedTuple):
+    """What one pass over rows in score order finds, no two of one score (`_scan.summarise`)."""
+
+    buckets: NDArray[np.float64]  # room for a value per row; at its end, sums of some rows side by side
+    targets: Extent
+    weights: Extent
+
+
+def summary_of(targets: NDArray[Any], weights: NDArray[np.float64], n_threads: int) -> Summary:
+    """The summary of columns that have entries."""
+    n, size = len(targets), _scan.ROWS_PER_BUCKET
+    values = np.empty(n)
+    buckets = values[n - n // size * 4 :].reshape(-1, 4)
+    shares = [slice(part.start // size * size, part.stop // size * size) for part in threads.parts(n, n_threads)]
+    shares[-1] = slice(shares[-1].start, n)
+
+    def summarise(part: slice) -> tuple[Extent, Extent]:
+        own = buckets[part.start // size : part.stop // size]
+        y_extent, w_extent = _scan.summarise(targets[part], weights[part], own)
+        return Extent(*y_extent), Extent(*w_extent)
+
+    y_found, w_found = zip(*threads.each(summarise, shares), strict=True)
+    return Summary(values, _joined(shares, y_found), _joined(shares, w_found))
+
+
+def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:
+    """The scale in which `n` products of a target and a weight, and any sums of them, are integers."""
+    return Scale(*_scan.scale_of(targets, weights, n))

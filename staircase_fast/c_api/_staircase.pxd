@@ -1,0 +1,74 @@
+# A staircase in one piece of memory, which the C-level API hands out.
+#
+# Assumed of the caller: as many entries as steps in every array.
+
+from libc.math cimport INFINITY
+from libc.stdlib cimport free, malloc
+
+from staircase_fast.staircase._cells cimport Cell, Map
+from staircase_fast.staircase._follow cimport Index, Stairs, fill_index, follow, index_of, no_index
+from staircase_fast.staircase._steps cimport Entry
+
+cdef enum:
+    FEW_QUERIES = 2000        # that no index is made for
+    PARTS = 8                 # of an index, per step
+    FEW_PARTS = 2             # where there are many steps
+    MANY_STEPS = 10000
+    MOST_STEPS = 1 << 29      # buckets are counted in int32
+
+ctypedef struct Owned:
+    Py_ssize_t n_steps
+    double *left
+    double *right
+    double *values
+    double *weights
+    Py_ssize_t *counts
+
+
+cdef inline Owned *new_staircase(Py_ssize_t n) noexcept nogil:
+    """One with room for n steps, or NULL."""
+    cdef Owned *stairs = <Owned *>malloc(sizeof(Owned) + n * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    if stairs != NULL:
+        stairs.n_steps = n
+        stairs.left = <double *>(stairs + 1)
+        stairs.right = stairs.left + n
+        stairs.values = stairs.right + n
+        stairs.weights = stairs.values + n
+        stairs.counts = <Py_ssize_t *>(stairs.weights + n)
+    return stairs
+
+
+cdef inline void evaluate(
+    const Owned *stairs, const double *queries, Py_ssize_t n, bint linear, bint outside, double *out
+) noexcept nogil:
+    """out[i] = the staircase at queries[i], none of which is NaN."""
+    cdef Stairs steps = Stairs(stairs.n_steps, stairs.left, stairs.right, stairs.values)
+    cdef Index index = no_index()
+    cdef Entry *entries = NULL
+    cdef Cell cell
+    cdef Py_ssize_t n_entries
+    if not linear and n >= FEW_QUERIES and n >= steps.n and steps.n < MOST_STEPS and cut_evenly(&steps, &cell):
+        n_entries = <Py_ssize_t>cell.high + 2
+        entries = <Entry *>malloc(n_entries * sizeof(Entry))
+    if entries != NULL:                       # without one the same is found by halving
+        fill_index(steps.left, steps.n, Map(&cell, True), entries, n_entries)
+        index = index_of(entries, n_entries, Map(&cell, True))
+    follow(&steps, &index, NULL, queries, n, linear, outside, out)
+    free(entries)
+
+
+cdef inline bint cut_evenly(const Stairs *stairs, Cell *cell) noexcept nogil:
+    """A cell that cuts the range where steps start into parts of one width; return whether there is one."""
+    cdef Py_ssize_t first = 0, last = stairs.n - 1
+    cdef double parts = <double>stairs.n * (PARTS if stairs.n < MANY_STEPS else FEW_PARTS)
+    if stairs.left[first] == -INFINITY:
+        first += 1
+    if stairs.left[last] == INFINITY:
+        last -= 1
+    if first >= last:
+        return False
+    cell.scale = parts / (stairs.left[last] - stairs.left[first])
+    cell.shift = -stairs.left[first] * cell.scale
+    cell.low = 0.0
+    cell.high = parts - 1.0
+    return 0.0 < cell.scale < INFINITY and -INFINITY < cell.shift < INFINITY

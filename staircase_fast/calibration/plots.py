@@ -1,0 +1,146 @@
+"""The reliability diagram.  Needs matplotlib."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from staircase_fast.inputs.options import import_optional
+
+import_optional("matplotlib.axes", "a plot", extra="plot")
+
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.ticker import FixedLocator, MaxNLocator  # noqa: E402
+
+from staircase_fast.staircase.plot import (  # noqa: E402
+    BAND_COLOR,
+    CURVE_COLOR,
+    draw_steps,
+    hide_frame,
+    new_axes,
+    thin_line,
+)
+from staircase_fast.staircase.steps import Steps  # noqa: E402
+
+if TYPE_CHECKING:
+    from staircase_fast.calibration.reliability import Reliability
+    from staircase_fast.staircase.result import Staircase
+
+_DIAGONAL, _BARS, _INK = "0.35", "0.72", "0.15"
+_NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweedie_deviance": "Tweedie deviance"}
+_STRIP = 0.2  # of the height of the curve is for the histogram below it
+_GAP = 0.04  # of it is left free between them
+_BETWEEN = 12  # points between the names of numbers and the numbers
+_FAR = 1e305  # what is farther from 0 is drawn in thousands: matplotlib adds up edges of bars
+_CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
+
+
+def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, numbers: bool, color: str | None) -> Axes:
+    """A reliability diagram: see `Reliability.plot`."""
+    ax = ax if ax is not None else new_axes(5.0, 5.6)
+    low, high = _ends(found)
+    far = max(-low, high) > _FAR
+    if far:
+        found = _in_thousands(found)
+        low, high = _ends(found)
+    ax.plot(
+        [low, high], [low, high], color=_DIAGONAL, linewidth=0.9, linestyle=(0, (5, 4)), zorder=1.5, label="calibrated"
+    )
+    if found.bands is not None:
+        bands = found.bands
+        lower, upper = np.clip(bands.lower, low, high), np.clip(bands.upper, low, high)
+        label = f"{100 * bands.level:g} % {bands.kind} band"
+        ax.fill_between(bands.x, lower, upper, color=BAND_COLOR, linewidth=0.6, zorder=1, label=label)
+    _draw_curve(ax, found.stairs, (low, high), color or CURVE_COLOR)
+    bottom = _draw_histogram(ax, found, low, high) if histogram else low
+    if numbers:
+        _draw_numbers(ax, found, low, high)
+    margin = 0.02 * (high - low)
+    ax.set(xlim=(low - margin, high + margin), ylim=(bottom - (0 if histogram else margin), high + margin))
+    ax.set_aspect("equal", adjustable="box")
+    ticks = [tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    hide_frame(ax)
+    ax.spines["left"].set_bounds(low, high)
+    probabilities = found.stairs.loss.is_mean and (low, high) == (0.0, 1.0)
+    unit = " / 1000" if far else ""
+    ax.set_xlabel("forecast probability" if probabilities else f"forecast{unit}")
+    ax.set_ylabel("observed frequency" if probabilities else f"recalibrated forecast{unit}")
+    return ax
+
+
+def _ends(found: Reliability) -> tuple[float, float]:
+    """Between which forecasts and recalibrated ones lie; infinite ones lie outside of all pictures."""
+    edges, values = found.histogram.edges, found.stairs.values
+    numbers = np.concatenate([edges[[0, -1]], values[np.isfinite(values)]])
+    return float(numbers.min()), float(numbers.max())
+
+
+def _in_thousands(found: Reliability) -> Reliability:
+    """The same with forecasts in thousands."""
+    stairs, edges, bands = found.stairs, found.histogram.edges / 1000, found.bands
+    if bands is not None:
+        bands = bands._replace(x=bands.x / 1000, lower=bands.lower / 1000, upper=bands.upper / 1000)
+    left, right, values = (column / 1000 for column in (stairs.left, stairs.right, stairs.values))
+    steps = Steps(left, right, values, stairs.weights, stairs.counts)
+    smaller = stairs._of_steps(steps, stairs.loss, stairs.increasing)
+    return replace(found, stairs=smaller, histogram=found.histogram._replace(edges=edges), bands=bands)
+
+
+def _draw_curve(ax: Axes, stairs: Staircase, ends: tuple[float, float], color: str) -> None:
+    """Steps as far as there are forecasts, and thin lines between them: there, any curve that rises will do."""
+    values = np.clip(stairs.values, *ends)
+    left, right = np.clip(stairs.left, *ends), np.clip(stairs.right, *ends)
+    x, y = np.column_stack([left, right]).reshape(-1), np.repeat(values, 2)
+    ax.plot(*thin_line(x, y), color=color, linewidth=0.8, zorder=3)
+    draw_steps(ax, left, right, values, color, "recalibrated")
+
+
+def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float) -> float:
+    """Bars below the curve; return where they stand."""
+    height = high - low
+    bottom = low - _STRIP * height
+    counts = found.histogram.counts
+    bars = counts / (counts.max() or 1) * (_STRIP - _GAP) * height
+    ax.stairs(bottom + bars, found.histogram.edges, baseline=bottom, fill=True, color=_BARS, linewidth=0, zorder=1,
+              label="forecasts")  # fmt: skip
+    return bottom
+
+
+def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None:
+    """The parts of the mean score, in the corner above the diagonal, or below it if the curve is in the way."""
+    x, y = found.stairs.left, found.stairs.values
+    if found.bands is not None:
+        x, y = np.append(x, found.bands.x), np.append(y, found.bands.upper)
+    width, depth = low + _CORNER[0] * (high - low), low + _CORNER[1] * (high - low)
+    taken = bool(np.any((x <= width) & (y > depth)))
+    rows = [
+        (f"mean {_NAMES.get(found.score_name) or found.score_name.replace('_', ' ')}", found.mean_score),
+        ("miscalibration", found.miscalibration),
+        ("discrimination", found.discrimination),
+        ("uncertainty", found.uncertainty),
+    ]
+    names, numbers = "\n".join(name for name, _ in rows), "\n".join(_short(number) for _, number in rows)
+    style: dict[str, Any] = {
+        "va": "bottom" if taken else "top",
+        "fontsize": "small",
+        "linespacing": 1.35,
+        "color": _INK,
+        "zorder": 5,
+    }
+    # each column keeps its own alignment, and the second stands beside the first, however small the axes are
+    left, right = {"multialignment": "left"} | style, {"multialignment": "right"} | style
+    beside: dict[str, Any] = {"textcoords": "offset points", "annotation_clip": False}
+    if taken:
+        first = ax.text(high, low + 0.02 * (high - low), numbers, ha="right", **right)
+        ax.annotate(names, (0, 0), (-_BETWEEN, 0), xycoords=first, ha="right", **beside, **left)
+    else:
+        first = ax.text(low + 0.01 * (high - low), high, names, ha="left", **left)
+        ax.annotate(numbers, (1, 1), (_BETWEEN, 0), xycoords=first, ha="left", **beside, **right)
+
+
+def _short(number: float) -> str:
+    return f"{number:.4f}" if 1e-4 <= abs(number) < 1e3 or number == 0 else f"{number:.3g}"

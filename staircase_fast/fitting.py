@@ -1,0 +1,334 @@
+"""The optimal staircase of a batch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import settings, threads
+from staircase_fast.arithmetic.exact import scale_of, summary_of
+from staircase_fast.bisection import solve
+from staircase_fast.inputs.options import (
+    check_bounds,
+    check_direction,
+    check_round_count,
+    check_seconds,
+    check_tolerance,
+    infinite_allowed,
+)
+from staircase_fast.inputs.rows import (
+    Columns,
+    check_weights,
+    copy_targets_and_weights,
+    read_columns,
+    read_targets,
+    read_weights,
+)
+from staircase_fast.losses import Loss, loss_of
+from staircase_fast.losses.rows import (
+    Rows,
+    check_is_comparable,
+    check_parameter_length,
+    check_rows,
+    check_rows_and_parameters,
+    check_targets,
+    guess_labels,
+    refuse_infinite_steps,
+)
+from staircase_fast.stack import sorted_rows, survey
+from staircase_fast.stack.sorting import in_score_order
+from staircase_fast.staircase.result import Staircase
+from staircase_fast.typing import Bounds, ColumnLike, Direction
+
+
+class IsotonicResult(NamedTuple):
+    """What `isotonic_regression` returns, named as SciPy names it.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.isotonic_regression([2, 1, 3])
+    IsotonicResult(x=array([1.5, 1.5, 3. ]), weights=array([2., 1.]), blocks=array([0, 2, 3]))
+    """
+
+    x: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    blocks: NDArray[np.intp]
+
+
+def fit(
+    scores: ColumnLike,
+    targets: ColumnLike,
+    *,
+    sample_weight: ColumnLike | None = None,
+    loss: str | Loss = "squared",
+    increasing: Direction = True,
+    bounds: Bounds = None,
+    tol: float | None = None,
+    max_rounds: int | None = None,
+    max_seconds: float | None = None,
+    n_threads: int | None = None,
+) -> Staircase:
+    """Fit the optimal monotone transform of scores.
+
+    Among all monotone functions of the score this is the one with the least total loss.  It is a staircase: scores that
+    are neighbours in rank share a step, and the value of a step minimises the loss of its rows.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n,)
+        What the model said.  Only the order counts.  Equal scores are one observation; -inf and inf are allowed.
+    targets : array_like of shape (n,)
+        What happened: labels 0 and 1, probabilities, any real numbers the loss allows.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0; a row of weight 0 is absent.
+    loss : str or Loss, default "squared"
+        A loss of `staircase_fast.losses`, or its name.
+    increasing : bool or "auto", default True
+        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss
+        (increasing, if both have the same but for rounding).
+    bounds : (lo, hi), optional
+        Values are held within these; None stands for no bound.
+    tol, max_rounds, max_seconds : float, int, float, optional
+        For losses without a closed form: stop when the proven bounds of every value are this close to each other, after
+        so many rounds, or so many seconds.  By default values are as precise as floats are.
+    n_threads : int, optional
+        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+
+    Returns
+    -------
+    Staircase
+
+    Notes
+    -----
+    Where a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
+    means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
+    Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+
+    A column is anything that holds numbers: lists, arrays, memory, columns of pandas, polars and Arrow, tensors.  Rows
+    count by their place.  What is missing is an error that names the row.
+
+    Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
+
+    Thread-safety: inputs are only read; the kernels run without the GIL.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> stairs = sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+    >>> stairs.values
+    array([0. , 0.5, 1. ])
+    >>> stairs([0.2, 0.38, 0.9])
+    array([0. , 0.5, 1. ])
+
+    Another loss, by name or with a parameter; values that fall, within bounds:
+
+    >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="huber").values
+    array([1., 3.])
+    >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss=sf.losses.Quantile(0.9)).values
+    array([1., 9.])
+    >>> sf.fit([1, 2, 3], [7.0, 3.0, 4.0], increasing=False, bounds=(None, 5)).values
+    array([5. , 3.5])
+
+    Values that are known well enough:
+
+    >>> rough = sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="log_cosh", tol=0.01)
+    >>> bool((rough.upper - rough.lower).max() <= 0.01)
+    True
+    """
+    the_loss = loss_of(loss)
+    rising = check_direction(increasing, auto=True)
+    check_bounds(bounds)  # before the rest is looked at
+    patience = solve.Limits(
+        check_tolerance(tol), check_round_count(max_rounds),
+        solve.deadline_after(check_seconds(max_seconds)),
+        settings.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
+    )  # fmt: skip
+    columns = read_columns(scores, targets, sample_weight)
+    check_parameter_length(the_loss, len(columns[0]))
+    return of_columns(columns, the_loss, rising, bounds, patience, n_threads)
+
+
+def of_columns(
+    columns: Columns,
+    loss: Loss,
+    rising: bool | None,
+    bounds: Bounds,
+    patience: solve.Limits,
+    n_threads: int | None,
+) -> Staircase:
+    """The staircase of columns of one length, whose entries are still to be judged."""
+    if not loss.is_mean:
+        return _by_loss(columns, loss, rising, bounds, patience)
+    limits = limits_of(loss, bounds)
+    workers = settings.num_threads(n_threads, len(columns[0]))
+    if rising is not None and len(columns[0]) <= sorted_rows.FEW_ROWS:
+        table = sorted_rows.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
+        if table is not None:
+            return Staircase._of_table(table, loss, rising)
+    # which direction is better can be told of the means of steps, but not of what bounds have left of them
+    signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
+    rows = guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
+    found = _stairs(rows, loss, signs, first_limits, workers) if rows is not None else []
+    if rows is None or not found:
+        rows = check_rows(*columns, loss, workers)
+        found = _stairs(rows, loss, signs, first_limits, workers)
+    if len(found) == 1:
+        return found[0]
+    best = found[0] if costs_no_more(loss, found[0], found[1], limits) else found[1]
+    within = np.array_equal(best.values.clip(*limits), best.values)
+    return best if within else _stairs(rows, loss, (best.increasing,), limits, workers)[0]
+
+
+def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
+    """What values a fit may have: those of the loss, within the bounds that are asked for."""
+    low, high = check_bounds(bounds)
+    return max(low, loss.value_range[0]), min(high, loss.value_range[1])
+
+
+def costs_no_more(loss: Loss, one: Staircase, other: Staircase, bounds: tuple[float, float]) -> bool:
+    """Whether one staircase of means, clipped to the bounds, costs no more than the other, except for rounding."""
+    sizes = [np.abs(values).max() for stairs in (one, other) for values in (stairs.values, stairs.values.clip(*bounds))]
+    with np.errstate(all="ignore"):  # a loss may overflow
+        first, second = (
+            loss.cost_of_means(stairs.values, stairs.weights / stairs.weights.sum(), max(sizes), bounds)
+            for stairs in (one, other)
+        )
+    return not first > second + 1e-12 * abs(second)
+
+
+def _by_loss(
+    columns: Columns,
+    loss: Loss,
+    rising: bool | None,
+    bounds: object,
+    patience: solve.Limits,
+    names: tuple[str, str] = ("targets", "sample_weight"),
+) -> Staircase:
+    """The staircase under a loss that is not least at the mean."""
+    limits = check_bounds(bounds)
+    if rising is None:
+        check_is_comparable(loss)
+    rows, kept = check_rows_and_parameters(*copy_targets_and_weights(columns), loss, names)
+    samples, kept = solve.samples_of(rows, kept)
+    found = []
+    for sign in (rising,) if rising is not None else (True, False):
+        steps = solve.fit_samples(samples, kept, decreasing=not sign, bounds=limits, limits=patience)
+        steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
+        found.append(Staircase._of_steps(steps, loss, sign))
+    best = found[0]
+    if len(found) > 1:
+        best = found[0] if solve.costs_less(samples, kept, *found) else found[1]
+    refuse_infinite_steps(best.values, infinite_allowed(bounds), rising=best.increasing)
+    return best
+
+
+def _stairs(
+    rows: Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
+) -> list[Staircase]:
+    """The staircases that rise, fall, or both; none if the rows are not what they looked like at a glance."""
+    scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
+    unsorted = rows.order.sign == 0
+    surveyed = unsorted and survey.suits(rows, scale)
+    if unsorted and not surveyed:
+        rows = in_score_order(rows)
+    found = []
+    for rising in signs:
+        if surveyed:
+            steps = survey.fit_unsorted(rows, scale, decreasing=not rising, bounds=limits, n_threads=workers)
+            if steps is None:
+                return []
+        else:
+            steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
+            rows = rows._replace(buckets=None)
+        # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
+        steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
+        found.append(Staircase._of_steps(steps, loss, rising))
+    return found
+
+
+def isotonic_regression(
+    y: ColumnLike,
+    *,
+    weights: ColumnLike | None = None,
+    increasing: bool = True,
+    loss: str | Loss = "squared",
+    n_threads: int | None = None,
+) -> IsotonicResult:
+    """Fit the optimal monotone sequence to a sequence: `scipy.optimize.isotonic_regression`, exact.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Targets, in the order in which the result is to be monotone.
+    weights : array_like of shape (n,), optional
+        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+    increasing : bool, default True
+    loss : str or Loss, default "squared"
+    n_threads : int, optional
+        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+
+    Returns
+    -------
+    IsotonicResult
+        `x`, `weights` and `blocks`, as SciPy.
+
+    Notes
+    -----
+    Thread-safety: inputs are only read; the kernels run without the GIL.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> result = sf.isotonic_regression([8, 4, 8, 2, 2, 0, 8])
+    >>> result.x
+    array([4., 4., 4., 4., 4., 4., 8.])
+    >>> result.blocks
+    array([0, 6, 7])
+    """
+    the_loss = loss_of(loss)
+    rising = check_direction(increasing, auto=False)
+    targets = read_targets("y", y)
+    w = read_weights("weights", weights, "y", targets)
+    n = len(targets)
+    check_parameter_length(the_loss, n)
+    if not the_loss.is_mean:
+        places = np.arange(n, dtype=np.float64)
+        patience = solve.Limits(n_threads=settings.num_threads(n_threads, n))
+        stairs = _by_loss((places, targets, w), the_loss, rising, None, patience, ("y", "weights"))
+        starts = np.append(stairs.left.astype(np.intp), n)
+        starts[0] = 0
+        return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
+    workers = settings.num_threads(n_threads, n)
+    if n <= sorted_rows.FEW_ROWS:
+        result = sorted_rows.regress_few(targets, w, the_loss, decreasing=not rising)
+        if result is not None:
+            return IsotonicResult(*result)
+
+    x, extent, w_extent = summary_of(targets, w, workers)
+    check_targets("y", targets, extent, the_loss)
+    present = check_weights("weights", w, w_extent)
+    if present is not None:
+        targets, w = targets[present], w[present]
+    starts, step_weights = sorted_rows.merge(
+        sorted_rows.NO_SCORES, targets, w, scale_of(extent, w_extent, n), x,
+        decreasing=not rising, bounds=sorted_rows.UNBOUNDED, summarised=present is None,
+    )  # fmt: skip
+    if present is not None:
+        # absent entries belong to the block before them, leading ones to the first
+        starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
+        starts[0] = 0
+    if len(step_weights) < n:
+        sorted_rows.expand(x, starts, workers)
+    return IsotonicResult(x, step_weights, starts)

@@ -1,0 +1,103 @@
+"""Staircases of groups as an SQL expression: the group is found first, then the step in it (see `export_sql.py`).
+
+DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by halving, then the
+step in that part of the arrays: keys are in ascending order, which for strings is that of their bytes, COLLATE "C".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.staircase import export_checks, pieces
+from staircase_fast.staircase.as_sql import COLUMNS, joined, name_of, options, unnested, value_on
+from staircase_fast.staircase.pieces import Pieces
+from staircase_fast.typing import Dialect, Interpolation
+
+if TYPE_CHECKING:
+    from staircase_fast.groups.checks import Key
+    from staircase_fast.groups.staircase_map import StaircaseMap
+
+_TYPES = {bool: "boolean", int: "int8", str: "text"}
+_WIDE = "numeric(20, 0)"  # for integers without a sign
+_ENDS = ("lowests", "highests")  # scores of a group that have a value
+
+
+def expression(
+    found: StaircaseMap,
+    column: str | Sequence[str],
+    group: str | Sequence[str],
+    dialect: Dialect,
+    interpolation: Interpolation,
+    out_of_bounds: str,
+) -> str:
+    """The staircase of each row's group."""
+    score, key = name_of("column", column), name_of("group", group)
+    duck, linear, clip = options(dialect, interpolation, out_of_bounds)
+    rising = bool(found.increasing[0]) if len(np.unique(found.increasing)) == 1 else None
+    keys = list(found)
+    export_checks.keys_in_text(keys)
+    kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
+    tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
+    write = _asof_join if duck else _bucket
+    # integers are compared with numbers as they are: a cast would round 1.5 to a key, and fail beyond its range
+    sought = key if type(keys[-1]) is int else f"{key}::{kind}"
+    return write(score, sought, f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
+
+
+def _literal(key: Key) -> str:
+    """A key; a backslash means itself, however the server is set."""
+    if not isinstance(key, str):
+        return str(key)
+    quoted = "'" + key.replace("'", "''") + "'"
+    return "E" + quoted.replace("\\", "\\\\") if "\\" in key else quoted
+
+
+def _asof_join(score: str, key: str, keys: str, tables: list[Pieces], linear: bool, rising: bool | None) -> str:
+    names = COLUMNS[: 5 if linear else 2]
+    nested = ("], [".join(map(joined, columns)) for columns in _transposed(tables, linear))
+    lists = ", ".join(
+        [*(f"'[{one}]'::float8[]" for one in _ends(tables)), *(f"'[[{one}]]'::float8[][]" for one in nested)]
+    )
+    groups = ", ".join(f"unnest({name}) AS {name}" for name in names)
+    return f"""(
+  SELECT {value_on("", linear=linear, rising=rising)}
+  FROM (SELECT {score}::float8, {key}) AS query(score, sought)
+  ASOF JOIN (
+    SELECT key, lowest, highest, {unnested(names)} FROM (
+      SELECT {unnested(("keys", *_ENDS))}, {groups}
+      FROM (VALUES ({keys}, {lists})) AS lists({", ".join(("keys", *_ENDS, *names))})
+    )
+  ) AS steps
+  ON sought = key AND score >= start
+  WHERE score BETWEEN lowest AND highest
+)"""
+
+
+def _bucket(score: str, key: str, keys: str, tables: list[Pieces], linear: bool, rising: bool | None) -> str:
+    collated = f'{key} COLLATE "C"' if key.endswith("::text") else key
+    offsets = ", ".join(map(str, accumulate((len(table.start) for table in tables), initial=0)))
+    columns = [*_ends(tables), *(joined(np.concatenate(one)) for one in _transposed(tables, linear))]
+    arrays = ", ".join(f"'{{{one}}}'::float8[]" for one in columns)
+    names = ", ".join(("score", "key", "keys", "offsets", *_ENDS, *COLUMNS[: 5 if linear else 2]))
+    return f"""(
+  SELECT {value_on("[step]", linear=linear, rising=rising)}
+  FROM (VALUES ({score}::float8, {collated}, {keys}, '{{{offsets}}}'::int8[], {arrays})) AS steps({names}),
+  LATERAL (SELECT width_bucket(key, keys)) AS there(place),
+  LATERAL (
+    SELECT offsets[place] + width_bucket(score, starts[offsets[place] + 1 : offsets[place + 1]])
+  ) AS found(step)
+  WHERE keys[place] = key AND score BETWEEN lowests[place] AND highests[place]
+)"""
+
+
+def _ends(tables: list[Pieces]) -> list[str]:
+    return [joined(np.array(ends)) for ends in zip(*(table.inside for table in tables), strict=True)]
+
+
+def _transposed(tables: list[Pieces], linear: bool) -> list[list[NDArray[np.float64]]]:
+    return [list(columns) for columns in zip(*(table.columns(linear=linear) for table in tables), strict=True)]

@@ -1,0 +1,462 @@
+"""The result of many fits: a staircase for each group, all in the same arrays."""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import settings, threads
+from staircase_fast.groups import checks, map_file
+from staircase_fast.groups.checks import GroupColumn, Key
+from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
+from staircase_fast.inputs.rows import refuse_nan
+from staircase_fast.losses import Loss, loss_of
+from staircase_fast.staircase import _lookup
+from staircase_fast.staircase.middles import centered_ends
+from staircase_fast.staircase.result import Staircase
+from staircase_fast.staircase.steps import Steps
+from staircase_fast.storage import files
+from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds
+
+_put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
+_ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
+
+
+class StaircaseMap(Mapping[Key, Staircase]):
+    """Staircases by the keys of their groups.
+
+    `staircase_fast.fit_groups` and `fit_columns` make it; so does `load`.  It is a mapping: `found[key]` is a
+    `Staircase`, and keys come in ascending order.  It does not change: arrays are read-only, and staircases share them.
+
+    Parameters
+    ----------
+    keys : iterable of int, str or bool
+        All of one kind, strictly increasing.
+    offsets : array_like of shape (n_groups + 1,)
+        Group g has the steps [offsets[g], offsets[g + 1]).
+    left, right, step_values, weights, counts : array_like of shape (n_steps,)
+        Those of all staircases, one after the other; see `Staircase`.  (`values` is what every mapping calls a method.)
+    loss : str or Loss, default "squared"
+    increasing : array_like of bool of shape (n_groups,), optional
+        Whether values of each group rise with the score; they all do, if not given.
+    lower, upper : array_like of shape (n_steps,), optional
+        Proven bounds of each value; the values, if not given.
+    rows : array_like of shape (n_groups + 1,), optional
+        Where parameters of the loss have an entry per row: group g has the rows [rows[g], rows[g + 1]).
+
+    Notes
+    -----
+    Thread-safety: a map may be used by any number of threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], [7, 7, 9, 9])
+    >>> found
+    <StaircaseMap: 2 groups, 7 to 9; 3 steps, 4 rows, squared_error>
+    >>> found[9].values
+    array([2.5])
+    >>> list(found), 8 in found
+    ([7, 9], False)
+    """
+
+    __slots__ = ("_keys", "_places", "loss", "rows", *_ARRAYS)
+
+    _keys: list[Key]
+    _places: dict[Key, int] | None
+
+    offsets: NDArray[np.int64]
+    """Group g has the steps [offsets[g], offsets[g + 1])."""
+    left: NDArray[np.float64]
+    """First observed score on each step."""
+    right: NDArray[np.float64]
+    """Last observed score on each step."""
+    step_values: NDArray[np.float64]
+    """The value of each step."""
+    weights: NDArray[np.float64]
+    """Total weight on each step."""
+    counts: NDArray[np.int64]
+    """Rows on each step."""
+    lower: NDArray[np.float64]
+    """A proven lower bound of each value."""
+    upper: NDArray[np.float64]
+    """A proven upper bound of each value."""
+    increasing: NDArray[np.bool_]
+    """Whether values of each group rise with the score."""
+    loss: Loss
+    """What was minimised; parameters that differ from row to row are in the order of groups."""
+    rows: NDArray[np.int64] | None
+    """Where such parameters of each group begin and end; None if there are none."""
+
+    def __init__(
+        self,
+        keys: Iterable[Key],
+        offsets: ColumnLike,
+        left: ColumnLike,
+        right: ColumnLike,
+        step_values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
+        loss: str | Loss = "squared",
+        increasing: ColumnLike | None = None,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
+        rows: ColumnLike | None = None,
+    ) -> None:
+        given, the_loss = list(keys), loss_of(loss)
+        columns = left, right, step_values, weights, counts, lower, upper
+        rising = np.ones(len(given), dtype=np.bool_) if increasing is None else increasing
+        own, borders, steps, directions, row_borders = checks.map_parts(given, offsets, columns, rising, the_loss, rows)
+        self._set(own, borders, steps, the_loss, directions, row_borders)
+
+    @classmethod
+    def _of_parts(
+        cls,
+        keys: list[Any],
+        offsets: NDArray[np.int64],
+        steps: Steps,
+        loss: Loss,
+        increasing: NDArray[np.bool_],
+        rows: NDArray[np.int64] | None,
+    ) -> StaircaseMap:
+        """A map of arrays that nobody else holds and that are known to be right."""
+        found = cls.__new__(cls)
+        found._set(keys, offsets, steps, loss, increasing, rows)
+        return found
+
+    def _set(
+        self,
+        keys: list[Any],
+        offsets: NDArray[np.int64],
+        steps: Steps,
+        loss: Loss,
+        increasing: NDArray[np.bool_],
+        rows: NDArray[np.int64] | None,
+    ) -> None:
+        columns = (steps.values if column is None else column for column in steps)
+        for name, column in zip(_ARRAYS, (offsets, *columns, increasing), strict=True):
+            column.setflags(write=False)
+            _put(self, name, column)
+        if rows is not None:
+            rows.setflags(write=False)
+        _put(self, "_keys", keys)
+        _put(self, "_places", None)
+        _put(self, "loss", loss)
+        _put(self, "rows", rows)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a StaircaseMap cannot be changed; tried to set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a StaircaseMap cannot be changed; tried to delete {name!r}")
+
+    def _place_of(self) -> dict[Key, int]:
+        """The place of each key; made when it is first asked for (two threads may both make it: it is the same)."""
+        if self._places is None:
+            _put(self, "_places", {key: place for place, key in enumerate(self._keys)})
+        return self._places  # type: ignore[return-value]
+
+    def __getitem__(self, key: Key) -> Staircase:
+        return self._at(self._place_of()[key])
+
+    def _at(self, place: int) -> Staircase:
+        own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        columns = [getattr(self, name)[own] for name in _ARRAYS[1:6]]
+        bounds = [None if one is self.step_values else one[own] for one in (self.lower, self.upper)]
+        loss = self.loss if self.rows is None else self.loss.of_rows(slice(*self.rows[place : place + 2].tolist()))
+        return Staircase._of_steps(Steps(*columns, *bounds), loss, bool(self.increasing[place]))
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._place_of()
+
+    def predict(
+        self,
+        scores: ColumnLike,
+        groups: ColumnLike,
+        *,
+        default: Staircase | None = None,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        n_threads: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Evaluate for each row the staircase of its group.
+
+        Parameters
+        ----------
+        scores : array_like of shape (n,)
+        groups : array_like of shape (n,)
+            As in `fit_groups`.
+        default : Staircase, optional
+            For groups that were not fitted; without it, they are an error.
+        interpolation, out_of_bounds
+            As in `Staircase.predict`.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n,)
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> found.predict([1, 5, 1], ["a", "a", "b"])
+        array([0. , 1. , 2.5])
+        >>> found.predict([1, 1], ["a", "z"], default=sf.fit([1, 2], [5, 6]))
+        array([0., 5.])
+        """
+        how = check_interpolation(interpolation)
+        outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
+        checks.default_staircase(default, Staircase)
+        queries = checks.query_column(scores)
+        workers = settings.num_threads(n_threads, len(queries))
+        result = np.empty(len(queries))
+        if not len(queries):
+            checks.no_groups(groups)
+            return result
+        column = checks.group_column(groups, len(queries))
+        places = self._places_of(column)
+        if outside == "raise":
+            low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
+            checks.within_groups(queries, low, high, column, places)
+
+        centered = how == "centered"
+        ends = centered_ends(self.left, self.right, self.offsets) if centered else (self.left, self.right)
+        steps, linear = (self.offsets, *ends, self.step_values), how != "step"
+
+        def look_up(part: slice) -> tuple[int, int]:
+            return _lookup.evaluate_groups(
+                queries[part], column.numbers[part], column.low, places, *steps, linear, outside == "nan", result[part]
+            )
+
+        shares = threads.parts(len(queries), workers)
+        strange = False
+        for part, (nan, unknown) in zip(shares, threads.each(look_up, shares), strict=True):
+            refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+            if unknown >= 0 and default is None:
+                row = part.start + unknown
+                checks.unknown_group(column.key_of(int(column.numbers[row])), row)
+            strange |= unknown >= 0
+        if strange and default is not None:
+            rows = np.flatnonzero(places[column.numbers.astype(np.int64) - column.low] < 0)
+            result[rows] = default.predict(
+                queries[rows], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
+            )
+        return result
+
+    def _places_of(self, column: GroupColumn) -> NDArray[np.int32]:
+        """The place of each number of a column, or -1."""
+        if column.keys is not None:
+            find = self._place_of().get
+            found = np.array([find(key, -1) for key in column.keys], dtype=np.int32)
+            return found[column.ranks]
+        found = np.full(column.size, -1, dtype=np.int32)
+        if not isinstance(self._keys[0], str):
+            # keys are in order: those in the range of numbers are side by side
+            first, last = (bisect.bisect_left(self._keys, end) for end in (column.low, column.low + column.size))
+            found[np.array(self._keys[first:last], dtype=np.int64) - column.low] = np.arange(first, last)
+        return found
+
+    def predict_columns(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        n_threads: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Evaluate for each column the staircase of its place: the first, the second, ..
+
+        Parameters
+        ----------
+        scores : array_like of shape (n, n_groups)
+        interpolation, out_of_bounds, n_threads
+            As in `Staircase.predict`.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n, n_groups)
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_columns([[1, 5], [2, 6]], [[0, 3], [1, 2]])
+        >>> found.predict_columns([[0, 9], [2, 5]])
+        array([[0. , 2.5],
+               [1. , 2.5]])
+        """
+        columns = checks.score_table(scores)
+        checks.table_width(len(columns), len(self))
+        result = np.empty(columns.shape)
+        workers = settings.num_threads(n_threads, columns.size)
+
+        def look_up(part: slice) -> None:
+            for place in range(part.start, part.stop):
+                with checks.told_of(f"column {place}"):
+                    self._at(place).predict(
+                        columns[place],
+                        interpolation=interpolation,
+                        out_of_bounds=out_of_bounds,
+                        out=result[place],
+                        n_threads=1 if len(shares) > 1 else n_threads,
+                    )
+
+        shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
+        threads.each(look_up, shares)
+        return result.T
+
+    def to_sql(
+        self,
+        column: str | Sequence[str],
+        group: str | Sequence[str],
+        *,
+        dialect: Dialect = "duckdb",
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
+    ) -> str:
+        """The map as an SQL expression: `predict` of columns of scores and groups, bit for bit as `Staircase.to_sql`.
+
+        Parameters
+        ----------
+        column, group : str or sequence of str
+            The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.  Integer groups are looked
+            for in a column of any type of numbers.
+        dialect : {"duckdb", "postgres"}, default "duckdb"
+        interpolation : {"step", "linear", "centered"}, default "step"
+        out_of_bounds : {"clip", "nan"}, default "clip"
+
+        Returns
+        -------
+        str
+            NULL for groups that were not fitted; ``COALESCE`` of this and another expression gives them a value.
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> rows = "(VALUES (1, 'a'), (5, 'a'), (1, 'b'), (1, 'z')) AS scored(score, city)"
+        >>> duckdb.sql(f"SELECT city, {found.to_sql('score', 'city')} FROM {rows}").fetchall()
+        [('a', 0.0), ('a', 1.0), ('b', 2.5), ('z', None)]
+        """
+        from staircase_fast.groups import as_sql
+
+        return as_sql.expression(self, column, group, dialect, interpolation, out_of_bounds)
+
+    def to_frame(self) -> Any:
+        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"]).to_frame()
+          group  left  right  value  weight  count
+        0     a   1.0    1.0    0.0     1.0      1
+        1     a   2.0    2.0    1.0     1.0      1
+        2     b   1.0    2.0    2.5     2.0      2
+        """
+        pandas = import_optional("pandas", "`to_frame`")
+        n_steps = np.diff(self.offsets)
+        keys = map_file.key_array(self._keys)
+        columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
+        return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to a file; an existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.save(Path(folder, "map.npz"))
+        ...     sf.StaircaseMap.load(Path(folder, "map.npz")) == found
+        True
+        """
+        map_file.write(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
+        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        path : str or path-like
+            What to read.
+
+        Returns
+        -------
+        StaircaseMap
+
+        Examples
+        --------
+        Of a file that is no such thing, or not as it was, it says so:
+
+        >>> import staircase_fast as sf
+        >>> sf.StaircaseMap.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
+        with files.named(path):
+            return cls(**map_file.read(path))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StaircaseMap):
+            return Mapping.__eq__(self, other)
+        arrays = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+        kinds = type(self._keys[0]) is type(other._keys[0])
+        return arrays and kinds and self._keys == other._keys and self._losses() == other._losses()
+
+    def _losses(self) -> tuple[Loss, list[int] | None]:
+        return self.loss, None if self.rows is None else self.rows.tolist()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[StaircaseMap], tuple[Any, ...]]:
+        return StaircaseMap, tuple(self.parts().values())
+
+    def parts(self) -> dict[str, Any]:
+        """What makes an equal map."""
+        bounds = [None if one is self.step_values else one for one in (self.lower, self.upper)]
+        columns = {name: getattr(self, name) for name in _ARRAYS[:6]}
+        more = {"loss": self.loss, "increasing": self.increasing, "lower": bounds[0], "upper": bounds[1]}
+        return {"keys": list(self._keys), **columns, **more, "rows": self.rows}
+
+    def __copy__(self) -> StaircaseMap:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> StaircaseMap:
+        return self
+
+    def __repr__(self) -> str:
+        groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
+        steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
+        n = int(self.counts.sum())
+        return (
+            f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
+            f"{steps}, {'1 row' if n == 1 else f'{n} rows'}, {self.loss.name}>"
+        )

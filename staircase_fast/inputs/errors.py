@@ -1,0 +1,144 @@
+"""The exception for invalid input, and short ways to raise it.
+
+An `InvalidInputError` carries fields and renders its message from them.  Code that knows more about the input than the
+function that raised it, such as the command line or an estimator, sets further fields while the exception passes
+through it.  Messages are never parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "NOT_GIVEN", "__reduce__": lambda _: "NOT_GIVEN"})()
+_MOST_SHOWN = 80  # characters of a value in a message
+
+
+class InvalidInputError(ValueError):
+    """Input that does not meet a requirement.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument; empty if the problem belongs to none.
+    requirement : str
+        What must hold, as the rest of a sentence that begins with the argument: "must be >= 0".
+    value : object, optional
+        The invalid value.
+    index : int, optional
+        Position of the value in the argument.
+    found : str, optional
+        What was found instead, in words; replaces "got ..." in the message.
+    hint : str, optional
+        A sentence that says how to fix it.
+    other : str, optional
+        Name of a second argument that the requirement is about.
+    row, column, file, group : optional
+        Where the value came from: the row number in a table, the name of its column, the file, the group.
+
+    Attributes
+    ----------
+    argument, requirement, value, index, found, hint, other, row, column, file, group
+        The parameters.  All can be changed; the message follows.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> try:
+    ...     sf.fit([1, 2], [0, 1], sample_weight=[1, -1.5])
+    ... except sf.InvalidInputError as error:
+    ...     print(error)
+    ...     print(error.argument, error.value, error.index)
+    `sample_weight` must be >= 0; got -1.5 at index 1.
+    sample_weight -1.5 1
+    """
+
+    def __init__(
+        self,
+        argument: str,
+        requirement: str,
+        *,
+        value: object = NOT_GIVEN,
+        index: int | None = None,
+        found: str = "",
+        hint: str = "",
+        other: str = "",
+        row: int | None = None,
+        column: str | None = None,
+        file: str | None = None,
+        group: object = NOT_GIVEN,
+    ) -> None:
+        super().__init__(argument, requirement)
+        self.argument = argument
+        self.requirement = requirement
+        self.value = value
+        self.index = index
+        self.found = found
+        self.hint = hint
+        self.other = other
+        self.row = row
+        self.column = column
+        self.file = file
+        self.group = group
+
+    def __str__(self) -> str:
+        names = [f"`{name}`" for name in (self.argument, self.other) if name]
+        subject = f"column {self.column!r}" if self.column is not None else " and ".join(names)
+        text = f"{subject} {self.requirement}".strip()
+        if self.found:
+            text += f"; {self.found}"
+        elif self.value is not NOT_GIVEN:
+            text += f"; got {shown(self.value)}"
+        if self.row is not None:
+            text += f" in row {self.row}"
+        elif self.index is not None:
+            text += f" at index {self.index}"
+        if self.group is not NOT_GIVEN:
+            text += f" (group {self.group!r})"
+        text += "."
+        if self.hint:
+            text += f" {self.hint}"
+        return f"{self.file}: {text}" if self.file is not None else text
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """Input of a wrong type.  It is also a TypeError."""
+
+
+for _class in (InvalidInputError, InvalidTypeError):  # the public name, also in tracebacks and pickles
+    _class.__module__ = "staircase_fast"
+
+
+def shown(value: object) -> str:
+    """A value as it appears in a message: Python's representation, shortened if it is long."""
+    text = repr(value.item() if isinstance(value, (np.number, np.bool_)) else value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def refuse_entries(
+    argument: str, requirement: str, column: NDArray[Any], invalid: NDArray[np.bool_], offset: int = 0
+) -> None:
+    """Raise an error for the first invalid entry of a column, or of a single number, if there is one."""
+    if invalid.any():
+        place = int(np.argmax(invalid))
+        index = place + offset if column.ndim else None
+        raise InvalidInputError(argument, requirement, value=column.reshape(-1)[place].item(), index=index)
+
+
+def refuse_missing(argument: str, entry: str, index: int) -> NoReturn:
+    """Raise an error for an entry that is missing; `entry` says what stands in its place."""
+    raise InvalidInputError(argument, "must not have missing entries", found=f"got {entry}", index=index)
+
+
+@contextmanager
+def arguments_named(**names: str) -> Iterator[None]:
+    """Rename arguments in the errors that are raised inside: the caller's name for each."""
+    try:
+        yield
+    except InvalidInputError as error:
+        error.argument, error.other = (names.get(name, name) for name in (error.argument, error.other))
+        raise

@@ -1,0 +1,114 @@
+"""Scores, targets and weights as columns of equal length: checks that do not depend on the loss."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.arithmetic.exact import Extent, order_of
+from staircase_fast.inputs.columns import Column, read_column, read_float_column
+from staircase_fast.inputs.errors import InvalidInputError, refuse_entries
+from staircase_fast.typing import ColumnLike
+
+Columns = tuple[Column, Column, Column]  # scores, targets, weights
+NO_WEIGHTS = np.empty(0)
+
+
+def read_columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
+    """The arguments of `fit` as columns of one length >= 1.  Their entries are not checked."""
+    x = read_float_column("scores", scores)
+    y = read_column("targets", targets)
+    check_same_length("scores", x, "targets", y)
+    if len(x) == 0:
+        raise InvalidInputError("scores", "must have at least one row", found="got none")
+    return x, y, read_weights("sample_weight", sample_weight, "scores", x)
+
+
+def copy_targets_and_weights(columns: Columns) -> Columns:
+    """Copy what is read many times, so that a caller who changes it meanwhile does no harm.
+
+    For fits that take much longer than a copy.  Scores are only read until the rows are sorted.
+    """
+    x, y, w = columns
+    return x, y.copy(), w.copy()
+
+
+def read_targets(argument: str, targets: ColumnLike) -> Column:
+    """Targets alone, as `isotonic_regression` takes them."""
+    y = read_column(argument, targets)
+    if len(y) == 0:
+        raise InvalidInputError(argument, "must have at least one row", found="got none")
+    return y
+
+
+def read_scores(argument: str, scores: ColumnLike) -> Column:
+    """Scores as a float column: real or infinite, not NaN."""
+    x = read_float_column(argument, scores)
+    check_no_nan(argument, x, n_threads=1)
+    return x
+
+
+def read_weights(argument: str, weights: ColumnLike | None, rows_argument: str, rows: Column) -> Column:
+    """Weights as float64, one per row; empty if there are none."""
+    if weights is None:
+        return NO_WEIGHTS
+    w = read_column(argument, weights).astype(np.float64, copy=False)
+    check_same_length(rows_argument, rows, argument, w)
+    return w
+
+
+def check_weights(argument: str, w: Column, extent: Extent) -> NDArray[np.bool_] | None:
+    """Check weights; return which rows have a weight > 0, or None if all have."""
+    check_each_weight(argument, w, extent)
+    if extent.highest == 0:
+        _refuse_zero_weights(argument, w)
+    if len(w) * extent.highest == math.inf:
+        check_finite_total(argument, w)
+    if extent.lowest != 0:
+        return None
+    present = w > 0
+    if not present.any():  # the weights have changed since their extent was computed
+        _refuse_zero_weights(argument, w)
+    return present
+
+
+def _refuse_zero_weights(argument: str, w: Column) -> None:
+    raise InvalidInputError(argument, "must have an entry > 0", found=f"all {len(w)} are zero")
+
+
+def check_each_weight(argument: str, w: Column, extent: Extent) -> None:
+    """Each weight must be finite and >= 0."""
+    if extent.first_bad >= 0:
+        refuse_entries(argument, "must be finite", w, ~np.isfinite(w))
+    if extent.lowest < 0:
+        refuse_entries(argument, "must be >= 0", w, w < 0)
+
+
+def check_finite_total(argument: str, w: Column) -> None:
+    """The sum of weights must not overflow."""
+    try:
+        math.fsum(w)
+    except OverflowError:
+        found = f"its {len(w)} entries reach {w.max()}"
+        raise InvalidInputError(argument, "must have a finite sum", found=found) from None
+
+
+def check_same_length(argument: str, column: Column, other_argument: str, other: Column) -> None:
+    """Two columns must have one entry per row."""
+    if len(column) != len(other):
+        found = f"got {len(column)} and {len(other)} entries"
+        raise InvalidInputError(argument, "must have one entry per row", other=other_argument, found=found)
+
+
+def check_no_nan(argument: str, x: Column, n_threads: int) -> None:
+    """No entry may be NaN."""
+    if len(x):
+        refuse_nan(argument, x, order_of(x, n_threads).first_nan)
+
+
+def refuse_nan(argument: str, x: Column, first_nan: int) -> None:
+    """Raise an error for the NaN at this index; -1 means that there is none."""
+    if first_nan >= 0:
+        raise InvalidInputError(argument, "must not be NaN", value=x[first_nan].item(), index=first_nan)

@@ -1,0 +1,83 @@
+"""Losses: which function is minimised, which targets are valid, which values can result.
+
+`builtin.py` has the losses by name, `custom.py` those that users define.  Each built-in loss is described once: its
+formula and derivatives are in `_functionals.pxd`, the loops over samples in `_slopes.pxd`.  `rows.py` checks rows
+against a loss; `units.py` scales targets so that derivatives neither overflow nor underflow.
+
+Tests: tests/losses.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.losses.base import Loss
+from staircase_fast.losses.builtin import (
+    Expectile,
+    GammaDeviance,
+    Huber,
+    Linex,
+    LogCosh,
+    Logistic,
+    LogLoss,
+    PoissonDeviance,
+    Power,
+    PseudoHuber,
+    Quantile,
+    SquaredError,
+    TweedieDeviance,
+)
+from staircase_fast.losses.custom import Custom, UpdateRule
+
+__all__ = [
+    "Custom",
+    "Expectile",
+    "GammaDeviance",
+    "Huber",
+    "Linex",
+    "LogCosh",
+    "LogLoss",
+    "Logistic",
+    "Loss",
+    "PoissonDeviance",
+    "Power",
+    "PseudoHuber",
+    "Quantile",
+    "SquaredError",
+    "TweedieDeviance",
+    "UpdateRule",
+]
+
+if TYPE_CHECKING:  # the kernel has no stub
+    _losses: Any
+
+for _name in __all__:  # pickles contain public names only
+    globals()[_name].__module__ = __name__
+
+_BUILTIN: tuple[type[Loss], ...] = (
+    SquaredError, LogLoss, PoissonDeviance, GammaDeviance, TweedieDeviance, Logistic, Linex, Expectile, Quantile, Huber,
+    PseudoHuber, LogCosh, Power,
+)  # fmt: skip
+BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _BUILTIN} | {"squared": SquaredError, "log": LogLoss}
+WITHOUT_DEFAULT: tuple[type[Loss], ...] = (TweedieDeviance, Linex, Power)
+"""Losses whose parameter has no default."""
+
+
+def loss_of(given: object, argument: str = "loss") -> Loss:
+    """A loss, by object or by name; `argument` is the caller's name for it."""
+    if isinstance(given, Loss):
+        return given
+    if not isinstance(given, str):
+        hint = "Pass an object such as Huber(1.5), or a function in Custom(derivative)." if callable(given) else ""
+        raise InvalidTypeError(argument, "must be a name or a loss object", value=given, hint=hint)
+    kind = loss_class(given, argument)
+    if kind in WITHOUT_DEFAULT:
+        requirement = f"must include its {kind.parameter}, as in losses.{kind.__name__}({kind.parameter})"
+        raise InvalidInputError(argument, requirement, value=given)
+    return kind()
+
+
+def loss_class(name: str, argument: str = "loss") -> type[Loss]:
+    """The class of a built-in loss."""
+    if name not in BY_NAME:
+        raise InvalidInputError(argument, f"must be one of {', '.join(map(repr, BY_NAME))}", value=name)
+    return BY_NAME[name]

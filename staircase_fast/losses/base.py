@@ -1,0 +1,198 @@
+"""The base class of losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.inputs.columns import read_array
+from staircase_fast.inputs.errors import refuse_entries
+from staircase_fast.losses import _losses
+from staircase_fast.losses.parameters import range_text
+from staircase_fast.typing import ColumnLike, ScalarLike
+
+NO_PARAMETER = np.zeros(1)
+
+
+class Loss:
+    """A loss l(z, y) of a value z for a target y.
+
+    It is strictly convex in z.  The gamma and Tweedie losses are only unimodal, as are their weighted sums.
+
+    A parameter is a number, or an array with one entry per sample.  Two losses are equal if they have the same class
+    and the same parameters.
+
+    Notes
+    -----
+    Thread-safety: any number of threads can use a loss at the same time, if its user functions are thread-safe.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.losses.Huber([1.0, 2.0]).value(3.0, [0.0, 0.0])
+    array([2.5, 4. ])
+    >>> sf.losses.Huber(2.0) == sf.losses.Huber(delta=2.0)
+    True
+    """
+
+    name: ClassVar[str]
+    """The name that can be passed instead of an object."""
+    target_range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the greatest target."""
+    value_range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the greatest value."""
+
+    kind: ClassVar[int]  # its number in `_slopes.pxd`
+    parameter: ClassVar[str] = ""  # the name of its parameter, if it has one
+    is_mean: bool = False  # the minimiser is the mean of the targets
+    is_location: bool = False  # a function of z - y with its minimum at 0
+    allows_infinite_values: ClassVar[bool] = False
+    has_values: ClassVar[bool] = True  # `value` can be evaluated
+    has_derivative: ClassVar[bool] = True  # `derivative` can be evaluated
+    by_rounds: ClassVar[bool] = False  # may be solved by bisection rounds
+    scales: ClassVar[bool] = False  # l(c z, c y) is l(z, y) times a power of c
+    has_unit: ClassVar[bool] = False  # its parameter has the unit of the targets, so it is multiplied by c as well
+
+    def __init__(self) -> None:
+        if type(self) is Loss:
+            raise TypeError("Loss is abstract; use one of its subclasses.")
+
+    @overload
+    def value(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array if there is a parameter per sample
+    @overload
+    def value(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """The loss of each value z for its target y.
+
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets; their shapes are broadcast.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.losses.Huber(1.0).value([0.5, 3.0], 0.0)
+        array([0.125, 2.5  ])
+        """
+        arguments, shape = self._arguments(z, y)
+        out = np.empty(len(arguments[1]))
+        _losses.values(self.kind, *arguments, out)
+        return out.reshape(shape)[()]
+
+    @overload
+    def derivative(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array if there is a parameter per sample
+    @overload
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """The derivative of the loss with respect to z; the right-sided one where it jumps.
+
+        Parameters
+        ----------
+        z, y : array_like of any shape
+            Values and targets; their shapes are broadcast.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for single numbers
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.losses.Huber(1.0).derivative([0.5, 3.0], 0.0)
+        array([0.5, 1. ])
+        """
+        arguments, shape = self._arguments(z, y)
+        parameters, z, y = arguments
+        big, tail, curve = np.empty((3, len(z)))
+        _losses.slopes(self.kind, parameters, 0, 0, z, y, big, tail, curve)
+        return (big + tail).reshape(shape)[()]
+
+    def _arguments(
+        self, z: ColumnLike, y: ColumnLike
+    ) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], tuple[int, ...]]:
+        """Parameters, values and targets as flat columns, and the shape of the result."""
+        pair = self._check_pair(z, y)
+        *columns, parameters = np.broadcast_arrays(*pair, self.parameters)
+        flat = [np.ascontiguousarray(column).reshape(-1) for column in columns]
+        given = self.parameters if len(self.parameters) == 1 else np.ascontiguousarray(parameters).reshape(-1)
+        return (given, flat[0], flat[1]), columns[0].shape if len(self.parameters) > 1 else np.broadcast(*pair).shape
+
+    def _check_pair(self, z: ColumnLike, y: ColumnLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = []
+        for name, given, (low, high) in (("z", z, self.value_range), ("y", y, self.target_range)):
+            numbers = read_array(name, given).astype(np.float64)
+            flat = numbers.reshape(-1)
+            refuse_entries(name, "must not be NaN", flat, np.isnan(flat))
+            if name == "y":
+                refuse_entries(name, "must be finite", flat, np.isinf(flat))
+            outside = (flat < low) | (flat > high)
+            refuse_entries(name, f"must be {range_text(low, high)} for {self.name}", flat, outside)
+            found.append(numbers)
+        return found[0], found[1]
+
+    def cost_of_means(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
+    ) -> float:
+        """The loss of a fit up to a constant and a positive factor that depend on the data alone.
+
+        For comparing two fits whose steps are means, clipped to the bounds.  `shares` are the weights of the steps over
+        their total, `size` is the largest magnitude of a mean or a value.  Such a loss is linear in y, except for terms
+        in y alone, so the cost of a step is that of its mean as a target.
+        """
+        return float(np.sum(shares * self.value(means.clip(*bounds), means)))
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """The parameter as a column with one entry, or one per sample."""
+        return np.atleast_1d(getattr(self, self.parameter)) if self.parameter else NO_PARAMETER
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that construct an equal loss."""
+        return dict(vars(self))
+
+    @property
+    def per_sample(self) -> bool:
+        """Whether samples have their own parameters."""
+        return len(self.parameters) > 1
+
+    def sort_keys(self) -> tuple[NDArray[Any], ...]:
+        """The columns, besides targets, in which samples differ."""
+        return (self.parameters,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.arguments()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def of_rows(self, chosen: NDArray[Any] | slice) -> Loss:
+        """The loss of some of the samples, or of all of them in another order."""
+        arguments = self.arguments()
+        if self.per_sample:
+            arguments[self.parameter] = arguments[self.parameter][chosen]
+        return type(self)(**arguments)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Loss) or type(self) is not type(other):
+            return False
+        mine, theirs = self.arguments(), other.arguments()
+        return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        entries = sorted(self.arguments().items())
+        return hash((type(self), *((name, tuple(np.ravel(value).tolist())) for name, value in entries)))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}=<{len(value)} of them>"
+            for name, value in self.arguments().items()
+        )
+        return f"{type(self).__name__}({shown})"

@@ -1,0 +1,369 @@
+"""The built-in losses.  Their formulas and derivatives are in `_functionals.pxd`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.inputs.options import check_choice
+from staircase_fast.losses.base import Loss
+from staircase_fast.losses.parameters import (
+    check_linex_shape,
+    check_logistic_offset,
+    check_parameter,
+    check_tweedie_power,
+)
+from staircase_fast.typing import ColumnLike
+
+_LEAST = 5e-324  # the least float above 0
+
+
+class SquaredError(Loss):
+    """(z - y)**2: every step is the mean of its targets.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=sf.losses.SquaredError()).values
+    array([0., 3.])
+    """
+
+    name = "squared_error"
+    kind = 0
+    is_mean = is_location = True
+
+    def cost_of_means(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
+    ) -> float:
+        # squares of 1e308 would overflow
+        relative, clipped = (values / size if size > 0 else values for values in (means, means.clip(*bounds)))
+        return float(np.sum(shares * ((relative - clipped) ** 2 - (relative - np.sum(shares * relative)) ** 2)))
+
+
+class LogLoss(Loss):
+    """-y log z - (1 - y) log(1 - z), for targets in [0, 1]: every step is the mean of its targets.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([0.2, 0.4, 0.6], [0, 1, 0], loss=sf.losses.LogLoss()).values
+    array([0. , 0.5])
+    """
+
+    name = "log_loss"
+    kind = 1
+    target_range = value_range = (0.0, 1.0)
+    is_mean = True
+
+
+class PoissonDeviance(Loss):
+    """exposure * z - y log z, for targets >= 0: every step is the sum of its targets over that of its exposures.
+
+    Parameters
+    ----------
+    exposure : float or array_like of shape (n,), default 1.0
+        Exposure of each sample; > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> claims, years = [1, 0, 3], [2.0, 0.5, 1.0]
+    >>> sf.fit([1, 2, 3], claims, loss=sf.losses.PoissonDeviance(exposure=years)).values
+    array([0.4, 3. ])
+    """
+
+    name = "poisson_deviance"
+    kind = 2
+    parameter = "exposure"
+    target_range = value_range = (0.0, math.inf)
+
+    def __init__(self, exposure: ColumnLike = 1.0) -> None:
+        self.exposure = check_parameter("exposure", exposure, _LEAST, math.inf)
+
+    @property
+    def is_mean(self) -> bool:  # type: ignore[override]
+        """Whether the minimiser is the mean of the targets."""
+        return bool(np.all(self.exposure == 1.0))
+
+
+class GammaDeviance(Loss):
+    """log z + y / z, for targets > 0: every step is the mean of its targets.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [1.0, 4.0, 2.0], loss=sf.losses.GammaDeviance()).values
+    array([1., 3.])
+    """
+
+    name = "gamma_deviance"
+    kind = 3
+    target_range = value_range = (_LEAST, math.inf)
+    is_mean = True
+
+
+class TweedieDeviance(Loss):
+    """The unit deviance of a Tweedie distribution: every step is the mean of its targets.
+
+    Parameters
+    ----------
+    power : float
+        The variance of the distribution is its mean to this power.  At most 0: any targets; 1 to 2: targets >= 0 (1 is
+        Poisson); 2 and more: targets > 0 (2 is gamma, 3 inverse Gaussian).
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=sf.losses.TweedieDeviance(1.5)).values
+    array([0., 3.])
+    """
+
+    name = "tweedie_deviance"
+    kind = 4
+    parameter = "power"
+    is_mean = True
+
+    def __init__(self, power: float) -> None:
+        self.power = check_tweedie_power(power)
+        if self.power == 0:
+            return
+        self.value_range = (0.0 if self.power < 2 else _LEAST, math.inf)
+        if self.power > 0:
+            self.target_range = self.value_range
+
+    def cost_of_means(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
+    ) -> float:
+        special: dict[float, Loss] = {0.0: SquaredError(), 1.0: PoissonDeviance(), 2.0: GammaDeviance()}
+        if self.power in special:
+            return special[self.power].cost_of_means(means, shares, size, bounds)
+        p, values = self.power, means.clip(*bounds)
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 ** (1 - p) may be infinite
+            slopes = np.where(means == 0, 0.0, means * values ** (1 - p))
+        return float(np.sum(shares * (values ** (2 - p) / (2 - p) - slopes / (1 - p))))
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that construct an equal loss."""
+        return {"power": self.power}
+
+
+class Logistic(Loss):
+    """log(1 + exp(z + offset)) - y (z + offset), for targets in [0, 1]: values are log-odds.
+
+    Parameters
+    ----------
+    offset : float or array_like of shape (n,), default 0.0
+        Added to the value of each sample.
+
+    Notes
+    -----
+    The optimal log-odds of samples that are all 0, or all 1, are infinite.  `fit` returns them if `bounds=(-inf, inf)`;
+    otherwise it raises an error that names the step.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1], loss="logistic", bounds=(-9, 9)).values
+    array([-9.,  0.,  9.])
+    """
+
+    name = "logistic"
+    by_rounds = True
+    kind = 5
+    allows_infinite_values = True
+    parameter = "offset"
+    target_range = (0.0, 1.0)
+
+    def __init__(self, offset: ColumnLike = 0.0) -> None:
+        self.offset = check_logistic_offset(offset)
+
+
+class Linex(Loss):
+    """exp(a r) - a r - 1 with r = z - y: an error on one side costs exponentially more than on the other.
+
+    Parameters
+    ----------
+    shape : float or array_like of shape (n,)
+        a; not 0.  If positive, values that are too high cost more than values that are too low.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Linex(1.0)).values.round(4)
+    array([0.3799])
+    """
+
+    name = "linex"
+    by_rounds = True
+    kind = 6
+    parameter = "shape"
+    is_location = True
+
+    def __init__(self, shape: ColumnLike) -> None:
+        self.shape = check_linex_shape(shape)
+
+
+class Expectile(Loss):
+    """abs(level - [z > y]) (z - y)**2: the level-expectile; level 1/2 is the mean.
+
+    Parameters
+    ----------
+    level : float or array_like of shape (n,), default 0.5
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Expectile(0.8)).values
+    array([0.8])
+    """
+
+    name = "expectile"
+    kind = 7
+    parameter = "level"
+    is_location = scales = by_rounds = True
+
+    def __init__(self, level: ColumnLike = 0.5) -> None:
+        self.level = check_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
+
+
+class Quantile(Loss):
+    """(level - [z > y]) (y - z): the level-quantile.
+
+    Parameters
+    ----------
+    level : float or array_like of shape (n,), default 0.5
+        Between 0 and 1; 1/2 is the median.
+    side : {"lower", "middle", "upper"}, default "lower"
+        Which minimiser is returned if there are several: the least, the greatest, or their midpoint.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> for side in ("lower", "middle", "upper"):
+    ...     sf.fit([1, 2], [1.0, 0.0], loss=sf.losses.Quantile(0.5, side=side)).values
+    array([0.])
+    array([0.5])
+    array([1.])
+    """
+
+    name = "quantile"
+    kind = 8
+    parameter = "level"
+    is_location = scales = by_rounds = True
+
+    def __init__(self, level: ColumnLike = 0.5, side: Literal["lower", "middle", "upper"] = "lower") -> None:
+        self.level = check_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
+        self.side = check_choice("side", side, ("lower", "middle", "upper"))
+
+
+class Huber(Loss):
+    """(z - y)**2 / 2 if abs(z - y) <= delta, linear beyond: robust against outliers.
+
+    Parameters
+    ----------
+    delta : float or array_like of shape (n,), default 1.0
+        > 0.
+
+    Notes
+    -----
+    If the minimisers form an interval, as with targets far from each other, the value is its midpoint.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Huber(1.0)).values
+    array([2.])
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Huber([3.0, 1.0, 1.0])).values  # one delta per sample
+    array([7.])
+    """
+
+    name = "huber"
+    kind = 9
+    parameter = "delta"
+    is_location = scales = by_rounds = True
+    has_unit = True
+
+    def __init__(self, delta: ColumnLike = 1.0) -> None:
+        self.delta = check_parameter("delta", delta, _LEAST, math.inf)
+
+
+class PseudoHuber(Loss):
+    """delta**2 (sqrt(1 + ((z - y) / delta)**2) - 1): like Huber, but smooth.
+
+    Parameters
+    ----------
+    delta : float or array_like of shape (n,), default 1.0
+        > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.PseudoHuber(1.0)).values.round(4)
+    array([2.2209])
+    """
+
+    name = "pseudo_huber"
+    kind = 10
+    parameter = "delta"
+    is_location = scales = by_rounds = True
+    has_unit = True
+
+    def __init__(self, delta: ColumnLike = 1.0) -> None:
+        self.delta = check_parameter("delta", delta, _LEAST, math.inf)
+
+
+class LogCosh(Loss):
+    """scale**2 log cosh((z - y) / scale): like Huber, but smooth.
+
+    Parameters
+    ----------
+    scale : float or array_like of shape (n,), default 1.0
+        > 0.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.LogCosh(1.0)).values.round(4)
+    array([2.1757])
+    """
+
+    name = "log_cosh"
+    kind = 11
+    parameter = "scale"
+    is_location = scales = by_rounds = True
+    has_unit = True
+
+    def __init__(self, scale: ColumnLike = 1.0) -> None:
+        self.scale = check_parameter("scale", scale, _LEAST, math.inf)
+
+
+class Power(Loss):
+    """abs(z - y)**exponent / exponent: between the median (exponents near 1) and the mid-range (large ones).
+
+    Parameters
+    ----------
+    exponent : float or array_like of shape (n,)
+        > 1; 2 is the squared error.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> for exponent in (1.1, 1.5, 2.0, 50.0):
+    ...     sf.fit([1, 2, 3], [9.0, 2.0, 1.0], loss=sf.losses.Power(exponent)).values.round(3)
+    array([2.])
+    array([3.034])
+    array([4.])
+    array([5.])
+    """
+
+    name = "power"
+    kind = 12
+    parameter = "exponent"
+    is_location = scales = by_rounds = True
+
+    def __init__(self, exponent: ColumnLike) -> None:
+        self.exponent = check_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)

@@ -1,0 +1,253 @@
+"""Losses that users define: by a derivative, or by how blocks merge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.inputs.columns import reading
+from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.inputs.options import as_real, check_function
+from staircase_fast.losses import _losses
+from staircase_fast.losses import compiled as compiled_functions
+from staircase_fast.losses.base import NO_PARAMETER, Loss
+from staircase_fast.typing import ColumnLike
+
+
+class Custom(Loss):
+    """A loss that is defined by its derivative with respect to z.
+
+    Parameters
+    ----------
+    derivative : callable
+        A function `derivative(z, y, *args)` of arrays of equal length that returns l'(z, y) for each entry and does not
+        decrease in z.  Each round calls it once with all samples whose values are still unknown; each sample appears
+        twice, at a value and close to it.  Or a compiled function, called without the GIL:
+        `double derivative(double z, double y)` or `double derivative(double z, double y, void *user_data)`, given as a
+        `numba.cfunc`, a ctypes function, a PyCapsule or a `scipy.LowLevelCallable`.  Its type is checked; integer
+        addresses are not accepted.
+    args : tuple
+        Further arguments of a Python function.  Arrays with one entry per sample are reduced to the samples of each
+        call.  Not for compiled functions.
+    domain : (low, high), default (-inf, inf)
+        The interval on which l' is defined; values lie inside it.
+
+    Notes
+    -----
+    Exceptions of the function reach the caller of `fit` unchanged.  NaN, a wrong shape, or a decreasing derivative
+    raises an error that names the sample.  A saved staircase does not contain the function.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> def cubic(z, y):
+    ...     return (z - y) ** 3
+    >>> sf.fit([1, 2, 3], [0.5, 3.0, 1.0], loss=sf.losses.Custom(cubic)).values.round(6)
+    array([0.5, 2. ])
+    """
+
+    name = "custom"
+    by_rounds = True
+    has_values = False
+    kind = -1
+    allows_infinite_values = True
+
+    def __init__(
+        self,
+        derivative: Any,
+        args: tuple[Any, ...] = (),
+        domain: tuple[float, float] = (-math.inf, math.inf),
+    ) -> None:
+        self.compiled = compiled_functions.compiled_derivative(derivative)
+        self.function = derivative
+        self.args = _check_args(derivative, args, compiled=self.compiled is not None)
+        self.value_range = _check_domain(domain)
+        self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
+        if self.compiled is not None:
+            self.kind = self.compiled.kind  # type: ignore[misc]
+
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """Unknown: a Custom loss is defined by its derivative."""
+        raise TypeError("the value of a Custom loss is unknown; only its derivative is given.")
+
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """The derivative of the loss with respect to z, as the function returns it."""
+        pair = self._check_pair(z, y)
+        if self.compiled is None:
+            return self.function(*pair, *self.args)
+        flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
+        return self.slopes(flat[0], flat[1])[0].reshape(np.broadcast(*pair).shape)[()]
+
+    def slopes(
+        self,
+        z: NDArray[np.float64],
+        y: NDArray[np.float64],
+        rows: Callable[[], NDArray[np.intp]] | None = None,
+        optional: int = 0,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Checked derivatives and second derivatives (zeros if unknown) of samples with these targets.
+
+        `rows` returns the positions of the samples, if these are not all.  The last `optional` ones may be NaN.
+        """
+        if self.compiled is None:
+            args = self.args
+            if rows is not None and any(np.ndim(arg) for arg in args):
+                chosen = rows()
+                args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in args)
+            found = _check_slopes(self.function(z, y, *args), z, rows, self.numbers, optional)
+            return found, np.zeros(len(z))
+        big, tail, curve = np.empty((3, len(z)))
+        bad = _losses.slopes(self.kind, NO_PARAMETER, *self.compiled[1:3], z, y, big, tail, curve)
+        if bad >= 0:
+            refuse_slope(tail[bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
+        return tail, curve
+
+    @property
+    def per_sample(self) -> bool:
+        """Whether samples have their own parameters."""
+        return True
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that construct an equal loss."""
+        return {"derivative": self.function, "args": self.args, "domain": self.value_range}
+
+    def sort_keys(self) -> tuple[NDArray[Any], ...]:
+        """The columns, besides targets, in which samples differ."""
+        return tuple(arg for arg in self.args if np.ndim(arg))
+
+    def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
+        """The loss of some of the samples, or of all of them in another order."""
+        other = Custom(self.function, (), self.value_range)
+        other.args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
+        if self.numbers is not None:
+            other.numbers = self.numbers[chosen]
+        elif isinstance(chosen, slice):
+            other.numbers = None
+        else:
+            other.numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Custom):
+            return False
+        same = self.function is other.function and self.value_range == other.value_range
+        return same and len(self.args) == len(other.args) and all(map(np.array_equal, self.args, other.args))
+
+    def __hash__(self) -> int:
+        return hash((Custom, id(self.function), self.value_range))
+
+    def __repr__(self) -> str:
+        return f"Custom({getattr(self.function, '__name__', self.function)!s})"
+
+
+class UpdateRule(Loss):
+    """A loss that is defined by the paper's update rule: how two blocks merge.
+
+    Parameters
+    ----------
+    merge : callable
+        `merge(y1, lam1, y2, lam2) -> (y, lam)`: minimiser and auxiliary value of two adjacent blocks after merging; F
+        and G in section IV-B.
+    initial : callable, optional
+        `initial(target, weight) -> (y, lam)` of a single sample.  The default returns its target and its weight.
+
+    Examples
+    --------
+    The squared error:
+
+    >>> import staircase_fast as sf
+    >>> def mean(y1, w1, y2, w2):
+    ...     return (y1 * w1 + y2 * w2) / (w1 + w2), w1 + w2
+    >>> sf.fit([1, 2, 3], [0.0, 4.0, 2.0], loss=sf.losses.UpdateRule(mean)).values
+    array([0., 3.])
+    """
+
+    name = "update_rule"
+    has_values = has_derivative = False
+    kind = -1
+
+    def __init__(self, merge: Any, initial: Any = None) -> None:
+        self.merge = check_function("merge", merge)
+        self.initial = None if initial is None else check_function("initial", initial)
+
+    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """Unknown: an UpdateRule defines minimisers, not values."""
+        raise TypeError("the value of an UpdateRule is unknown; only its minimisers are given.")
+
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
+        """Unknown."""
+        raise TypeError("the derivative of an UpdateRule is unknown; only its minimisers are given.")
+
+    def __hash__(self) -> int:
+        return hash((UpdateRule, self.merge, self.initial))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UpdateRule) and (self.merge, self.initial) == (other.merge, other.initial)
+
+    def __repr__(self) -> str:
+        return f"UpdateRule({getattr(self.merge, '__name__', self.merge)!s})"
+
+
+def _check_args(derivative: object, args: object, *, compiled: bool) -> tuple[Any, ...]:
+    if not compiled and not callable(derivative):
+        raise InvalidTypeError("derivative", compiled_functions.REQUIREMENT, value=derivative)
+    if compiled and args:
+        raise InvalidInputError("args", "must be empty if `derivative` is compiled", value=args)
+    if not isinstance(args, tuple):
+        raise InvalidTypeError("args", "must be a tuple", value=args)
+    with reading("args", "numbers or arrays"):
+        args = tuple(arg if np.ndim(arg) == 0 else np.asarray(arg) for arg in args)
+    for place, arg in enumerate(args):
+        if np.ndim(arg) > 1:
+            found = f"entry {place} has {np.ndim(arg)} dimensions"
+            raise InvalidInputError("args", "must be numbers or have one entry per sample", found=found)
+    return args
+
+
+def _check_domain(domain: Any) -> tuple[float, float]:
+    try:
+        low, high = (as_real(end) for end in domain)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError("domain", "must be a pair (low, high) of numbers", value=domain) from None
+    if not low < high:
+        raise InvalidInputError("domain", "must be a pair with low < high", value=domain)
+    return low, high
+
+
+def _check_slopes(
+    returned: Any,
+    z: NDArray[np.float64],
+    rows: Callable[[], NDArray[np.intp]] | None,
+    numbers: NDArray[np.intp] | None,
+    optional: int,
+) -> NDArray[np.float64]:
+    """Check the return value of a user's derivative; the last `optional` entries may be NaN."""
+    slopes = np.asarray(returned)
+    if slopes.shape != z.shape or slopes.dtype.kind not in "fiub":
+        requirement = f"must return one real number per sample, shape {z.shape}"
+        found = f"got {slopes.dtype} of shape {slopes.shape}"
+        raise InvalidInputError("derivative", requirement, found=found)
+    slopes = slopes.astype(np.float64, copy=False)
+    bad = np.isnan(slopes[: len(slopes) - optional])
+    if bad.any():
+        place = int(np.argmax(bad))
+        refuse_slope(slopes[place], z[place], place if rows is None else int(rows()[place]), numbers)
+    return slopes
+
+
+def refuse_slope(slope: float, z: float, row: int, numbers: NDArray[np.intp] | None) -> NoReturn:
+    """Raise an error for a derivative that is NaN, or decreases near z."""
+    sample = row if numbers is None else int(numbers[row])
+    where = f"for sample {sample} at z = {float(z)!r}"
+    if math.isnan(slope):
+        raise InvalidInputError("derivative", "must not be NaN", found=f"got {slope} {where}")
+    raise InvalidInputError("derivative", "must not decrease as z increases", found=f"it decreases {where}")
+
+
+def forgotten(*_given: Any) -> Any:
+    """Stand-in for the function of a loss that was read from a file."""
+    raise ValueError("the function of this loss was not saved with the staircase.")

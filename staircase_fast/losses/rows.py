@@ -1,0 +1,124 @@
+"""Checks of rows that depend on the loss: the range of targets, per-sample parameters, numbers too far apart."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
+from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError, refuse_entries
+from staircase_fast.inputs.rows import check_weights, refuse_nan
+from staircase_fast.losses import units
+from staircase_fast.losses.base import Loss
+from staircase_fast.losses.parameters import range_text
+
+_FIT_ARGUMENTS = ("targets", "sample_weight")
+_FIRST_ROWS = 1024
+
+
+class Rows(NamedTuple):
+    """Valid rows: columns of one length >= 1, without rows of weight 0."""
+
+    scores: Column
+    targets: Column
+    weights: Column  # float64, or empty if all are 1
+    targets_extent: Extent
+    weights_extent: Extent
+    order: Order
+    buckets: NDArray[np.float64] | None = None  # of a Summary
+
+
+def check_rows(
+    x: Column, y: Column, w: Column, loss: Loss, n_threads: int, arguments: tuple[str, str] = _FIT_ARGUMENTS
+) -> Rows:
+    """Check the entries of columns; `arguments` are the caller's names for targets and weights."""
+    order = order_of(x, n_threads)
+    refuse_nan("scores", x, order.first_nan)
+    if order.sign and not order.tied:
+        buckets, y_extent, w_extent = summary_of(y, w, n_threads)
+    else:
+        w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+        buckets, y_extent = None, extent_of(y, n_threads)
+    present = check_weights(arguments[1], w, w_extent)
+    check_targets(arguments[0], y, y_extent, loss)
+    if present is not None:
+        x, y, w, buckets = x[present], y[present], w[present], None
+    return Rows(x, y, w, y_extent, w_extent, order, buckets)
+
+
+def check_rows_and_parameters(
+    x: Column, y: Column, w: Column, loss: Loss, arguments: tuple[str, str] = _FIT_ARGUMENTS
+) -> tuple[Rows, Loss]:
+    """The same, and the loss of the rows that are left: its parameters may belong to single rows."""
+    found = check_rows(x, y, w, loss, 1, arguments)
+    if loss.by_rounds:
+        units.check_spans(y, w, (found.targets_extent, found.weights_extent), loss, arguments)
+    if loss.per_sample and len(found.scores) < len(x):
+        loss = loss.of_rows(w > 0)
+    return found, loss
+
+
+def guess_labels(x: Column, y: Column, w: Column, loss: Loss) -> Rows | None:
+    """The rows, if the first of them look like unsorted 0/1 labels without weights; otherwise None.
+
+    Only the first rows are checked; the survey must confirm the rest.
+    """
+    if not look_like_labels(y, w, loss):
+        return None
+    order = order_of(x[:_FIRST_ROWS], 1)
+    return Rows(x, y, w, LABELS, UNIT_WEIGHTS, order) if order.sign == 0 and order.first_nan < 0 else None
+
+
+def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
+    """Whether the first targets are labels that the loss allows, and there are no weights."""
+    low, high = loss.target_range
+    first = y[:_FIRST_ROWS]
+    return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
+
+
+def check_targets(argument: str, y: Column, extent: Extent, loss: Loss) -> None:
+    """Targets must be finite and in the range of the loss."""
+    if extent.first_bad >= 0:
+        refuse_entries(argument, "must be finite", y, ~np.isfinite(y))
+    low, high = loss.target_range
+    if extent.lowest < low or extent.highest > high:
+        refuse_entries(argument, f"must be {range_text(low, high)} for {loss.name}", y, (y < low) | (y > high))
+
+
+def check_parameter_length(loss: Loss, n: int) -> None:
+    """Parameters must be single numbers or have one entry per row."""
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg) and len(arg) != n:
+            found = f"entry {place} has {len(arg)} for {n} rows"
+            raise InvalidInputError("args", "of the loss must have one entry per row", found=found)
+    length = len(loss.parameters)
+    if length not in (1, n) or (length == 1 != n and np.ndim(getattr(loss, loss.parameter, 0.0))):
+        found = f"got {length} for {n} rows"
+        raise InvalidInputError(loss.parameter, "of the loss must have one entry per row", found=found)
+
+
+def check_is_comparable(loss: Loss) -> None:
+    """`increasing="auto"` compares the losses of two fits, by values or derivatives."""
+    if not (loss.has_values or loss.has_derivative):
+        requirement = f"must be True or False for {loss!r}, whose values are unknown"
+        raise InvalidTypeError("increasing", requirement, value="auto")
+
+
+def check_has_derivative(loss: Loss) -> None:
+    """Rounds and certificates need a derivative."""
+    if not loss.has_derivative:
+        requirement = f"must have a derivative; {loss!r} only says how blocks merge"
+        raise InvalidTypeError("loss", requirement, hint="Use `fit`.")
+
+
+def refuse_infinite_steps(values: NDArray[np.float64], allowed: tuple[bool, bool], *, rising: bool) -> None:
+    """Raise an error for an infinite value, unless the bounds allow it."""
+    for value, may in ((-math.inf, allowed[0]), (math.inf, allowed[1])):
+        step = 0 if (value < 0) == rising else len(values) - 1
+        if values[step] == value and not may:
+            requirement = "must be finite here, e.g. (-10, 10), or (-inf, inf) to allow infinite values"
+            raise InvalidInputError("bounds", requirement, found=f"step {step} would be {value}")

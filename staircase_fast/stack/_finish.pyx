@@ -1,0 +1,220 @@
+"""The end of a fit that does not sort its rows: put live rows and quiet runs in order, and merge them.
+
+What was kept of the rows is sorted, bucket by bucket.  Between live buckets lie runs of quiet ones, each wholly on one
+step; all of an atom, a frequent score, counts as one observation.  Their exact sums are known (_survey.pyx), so that
+the stack never has to look at their rows.
+
+    item           a row, or a run, in score order: x its score (NaN: a run of quiet buckets), y its target, w its
+                   weight, run[i] its run, or -1 for a row, tied[i] whether its score is that of the row before
+
+Kernels here assume clean input: at least one item, finite numbers, no NaN but the one above.
+"""
+
+from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from staircase_fast.arithmetic._branchless cimport prefetch
+from staircase_fast.arithmetic._exact cimport unpacked
+from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
+from staircase_fast.arithmetic._types cimport floating, number
+from staircase_fast.stack._live cimport live_before
+from staircase_fast.stack._sort cimport Triple, bits_of, double_of, rank_of, score_of, sort_rows
+from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
+from staircase_fast.staircase._cells cimport Map, bucket_of, map_of
+
+cdef enum:
+    AHEAD = 16                # rows whose memory is asked for before they are needed
+
+ctypedef struct Items:
+    double *x
+    double *y
+    double *w                 # or NULL
+    uint8_t *tied
+    Py_ssize_t *run
+    Py_ssize_t n
+
+
+def gather(
+    const floating[::1] scores not None,      # IN
+    const number[::1] targets not None,       # IN
+    const double[::1] weights not None,       # IN  or empty: all are 1
+    const uint32_t[::1] kept not None,        # IN  numbers of rows
+    const double[:, ::1] bucket_map not None,  # IN  Cell
+    const uint64_t[::1] directory not None,   # IN
+    uint64_t[:, ::1] rows not None,           # OUT Triple
+    int32_t[::1] places not None,             # OUT how many live buckets are before that of the row
+):
+    """The rows that were kept."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Py_ssize_t i, row, n = kept.shape[0]
+    cdef Triple *out
+    with nogil:
+        for i in range(n):
+            row = kept[min(i + AHEAD, n - 1)]
+            prefetch(&scores[row])
+            prefetch(&targets[row])
+            if weights.shape[0]:
+                prefetch(&weights[row])
+            row = kept[i]
+            out = <Triple *>&rows[i, 0]
+            out.rank = rank_of(scores[row])
+            out.y = bits_of(<double>targets[row])
+            out.w = bits_of(weights[row] if weights.shape[0] else 1.0)
+            places[i] = <int32_t>live_before(&directory[0], bucket_of(cells, scores[row]))
+
+
+def arrange(
+    const uint64_t[:, ::1] rows not None,     # IN  Triple
+    const int32_t[::1] places not None,       # IN
+    Py_ssize_t[::1] ends not None,            # OUT where the rows of each live bucket end; and one more entry
+    uint64_t[:, ::1] arranged not None,       # OUT Triple, by bucket
+):
+    """A counting sort by bucket."""
+    cdef Py_ssize_t i, q, place, n_live = ends.shape[0] - 1
+    cdef Triple *out = <Triple *>&arranged[0, 0]
+    with nogil:
+        memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
+        for i in range(places.shape[0]):
+            ends[min(places[i], n_live - 1) + 1] += 1     # a score that has changed may be beyond all live buckets
+        for q in range(n_live):
+            ends[q + 1] += ends[q]
+        for i in range(places.shape[0]):      # ends[q] moves from the start to the end of live bucket q
+            place = min(places[i], n_live - 1)
+            out[ends[place]] = (<const Triple *>&rows[i, 0])[0]
+            ends[place] += 1
+
+
+def sort_buckets(
+    uint64_t[:, ::1] rows not None,           # IN/OUT Triple, by bucket
+    const Py_ssize_t[::1] ends not None,      # IN
+    Py_ssize_t first,                         # IN  sort live buckets [first, last)
+    Py_ssize_t last,
+    uint64_t[:, ::1] spare not None,          # work: as many as are sorted
+):
+    cdef Py_ssize_t q, start = ends[first - 1] if first else 0
+    cdef Triple *whole = <Triple *>&rows[0, 0]
+    with nogil:
+        for q in range(first, last):
+            sort_rows(whole + start, ends[q] - start, <Triple *>&spare[0, 0])
+            start = ends[q]
+
+
+def sequence(
+    const uint64_t[:, ::1] rows not None,     # IN  Triple, in score order
+    const Py_ssize_t[::1] ends not None,      # IN
+    const double[::1] atoms not None,         # IN
+    const int32_t[::1] atom_runs not None,    # IN
+    const int64_t[::1] run_rows not None,     # IN  rows of each run
+    double[::1] x not None,                   # OUT items
+    double[::1] y not None,
+    double[::1] w not None,                   # or empty
+    uint8_t[::1] tied not None,
+    Py_ssize_t[::1] run not None,
+):
+    """Put runs between the rows; return how many items there are."""
+    cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, start = 0
+    cdef const Triple *sorted_rows = <const Triple *>&rows[0, 0]
+    cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
+    if w.shape[0]:
+        items.w = &w[0]
+    with nogil:
+        for q in range(n_live + 1):
+            if run_rows[q]:
+                append_run(&items, NAN, q)
+            if q == n_live:
+                break
+            i = start
+            start = ends[q]
+            if atoms.shape[0] and atom_runs[q] >= 0 and run_rows[atom_runs[q]]:
+                i = append_rows(&items, sorted_rows, i, start, atoms[q])
+                append_run(&items, atoms[q], atom_runs[q])
+            append_rows(&items, sorted_rows, i, start, INFINITY)
+    return items.n
+
+
+cdef inline void append_run(Items *items, double score, Py_ssize_t q) noexcept nogil:
+    items.x[items.n] = score
+    items.y[items.n] = 0.0
+    items.tied[items.n] = False
+    items.run[items.n] = q
+    items.n += 1
+
+
+cdef inline Py_ssize_t append_rows(
+    Items *items, const Triple *rows, Py_ssize_t i, Py_ssize_t end, double up_to
+) noexcept nogil:
+    """Append the rows from i on with scores up to a limit; return the first that is not."""
+    cdef double x
+    while i < end:
+        x = score_of(rows[i].rank)
+        if x > up_to:
+            break
+        items.x[items.n] = x
+        items.y[items.n] = double_of(rows[i].y)
+        if items.w != NULL:
+            items.w[items.n] = double_of(rows[i].w)
+        items.tied[items.n] = items.n > 0 and items.x[items.n - 1] == x
+        items.run[items.n] = -1
+        items.n += 1
+        i += 1
+    return i
+
+
+def merge_items(
+    const double[::1] y not None,             # IN  items
+    const double[::1] w not None,             # IN  or empty: all are 1
+    const uint8_t[::1] tied not None,
+    const Py_ssize_t[::1] run not None,
+    const uint64_t[:, ::1] sums not None,     # IN  exact sums of each run
+    object scale not None,                    # IN  exact.Scale
+    bint decreasing,
+    double lo,
+    double hi,
+    Py_ssize_t[::1] starts not None,          # OUT first item of each step
+    double[::1] values not None,              # OUT
+    double[::1] step_weights not None,        # OUT
+    uint8_t[::1] known not None,              # work
+    uint64_t[::1] words not None,             # work
+):
+    """Fill the first entries of the outputs with the staircase; return how many steps it has."""
+    cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &values[0], &step_weights[0])
+    cdef Py_ssize_t n = y.shape[0]
+    cdef const double *weights = &w[0] if w.shape[0] else NULL
+    stack.known = &known[0]
+    stack.words = &words[0] if words.shape[0] else NULL
+    with nogil:
+        if stack.scale.narrow:
+            push_items(&stack, &y[0], weights, &tied[0], &run[0], sums, n, <int64_t>0)
+            finish(&stack, &y[0], weights, <int64_t>0, n, lo, hi)
+        else:
+            push_items(&stack, &y[0], weights, &tied[0], &run[0], sums, n, <double>0)
+            finish(&stack, &y[0], weights, <double>0, n, lo, hi)
+    return stack.n
+
+
+cdef inline void push_items(
+    Stack *stack, const double *y, const double *weights, const uint8_t *tied, const Py_ssize_t *run,
+    const uint64_t[:, ::1] sums, Py_ssize_t n, sum_t kind,
+) noexcept nogil:
+    cdef Py_ssize_t i = 0, start
+    cdef const uint64_t *exact
+    while i < n:
+        start = i
+        if run[i] >= 0:
+            i += 1
+            exact = &sums[run[start], 0]
+            if sum_t is int64_t:
+                push(stack, y, weights, start, i, <int64_t>exact[0], <int64_t>exact[1], True)
+            else:
+                memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
+                # far from 1 the stack asks exact sums alone, and a double need not hold the rounded ones
+                push(
+                    stack, y, weights, start, i,
+                    rounded_sum(stack.scale, exact) if stack.scale.tame else 0.0,
+                    rounded_weight(stack.scale, exact), True
+                )
+            continue
+        while i < n and run[i] < 0:
+            i += 1
+        push_rows(stack, y, weights, tied, kind, start, i)

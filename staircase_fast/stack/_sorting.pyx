@@ -1,0 +1,32 @@
+"""Sort rows by score, and what goes with each score along with it (_scatter.pxd).
+
+Kernels here assume clean input: n >= 1, contiguous columns, no NaN.
+"""
+
+from libc.stdint cimport uint8_t
+
+from staircase_fast.arithmetic._types cimport floating
+from staircase_fast.stack._scatter cimport bits, sort_columns as sort, work_bytes
+
+
+def work_size(Py_ssize_t n):
+    """Bytes that `sort_columns` wants for its work."""
+    return work_bytes(n)
+
+
+def sort_columns(
+    const floating[::1] scores not None,      # IN
+    const bits[::1] targets not None,         # IN
+    const double[::1] weights not None,       # IN  or empty
+    floating[::1] x not None,                 # OUT
+    bits[::1] y not None,                     # OUT
+    double[::1] w not None,                   # OUT or empty
+    uint8_t[::1] work not None,               # work: work_size(n) bytes
+):
+    """Sort 1 <= n < 2**32 rows."""
+    cdef Py_ssize_t n = scores.shape[0]
+    with nogil:
+        if weights.shape[0]:
+            sort(&scores[0], &targets[0], &weights[0], n, &x[0], &y[0], &w[0], &work[0])
+        else:
+            sort(&scores[0], &targets[0], NULL, n, &x[0], &y[0], NULL, &work[0])

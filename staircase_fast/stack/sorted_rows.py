@@ -1,0 +1,126 @@
+"""The fit of rows in score order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import threads
+from staircase_fast.arithmetic.exact import Scale
+from staircase_fast.inputs.columns import Column
+from staircase_fast.losses import Loss
+from staircase_fast.losses.rows import Rows
+from staircase_fast.stack import _small, _sorted_rows
+from staircase_fast.staircase.steps import Steps
+
+NO_SCORES = np.empty(0)
+UNBOUNDED = (-np.inf, np.inf)
+FEW_ROWS = _small.MOST_ROWS
+_MANY_ROWS = 64
+
+
+def fit_few(
+    x: Column, y: Column, w: Column, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
+) -> NDArray[np.float64] | None:
+    """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None where an entry is bad or unusual."""
+    table = np.empty((5, len(x)))
+    x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+    n_steps = _small.fit(x, y, w, *loss.target_range, decreasing, *bounds, table)
+    return table[:, :n_steps].copy() if n_steps else None
+
+
+def regress_few(
+    y: Column, w: Column, loss: Loss, *, decreasing: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]] | None:
+    """What `isotonic_regression` returns, for up to FEW_ROWS rows; None where an entry is bad or unusual."""
+    n = len(y)
+    x, weights, starts = np.empty(n), np.empty(n), np.empty(n + 1, dtype=np.intp)
+    n_steps = _small.regress(y.astype(np.float64, copy=False), w, *loss.target_range, decreasing, x, weights, starts)
+    return (x, weights[:n_steps], starts[: n_steps + 1]) if n_steps else None
+
+
+def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
+    """The staircase of rows in score order, or in the opposite one; their buckets are used up."""
+    n, ends = len(rows.scores), rows.scores[[0, -1]].astype(np.float64)
+    if ends[0] == ends[1]:
+        return Steps(ends[:1], ends[1:], *pool(rows, scale, bounds), np.array([n]))
+    backwards = rows.order.sign < 0
+    scores = rows.scores if rows.order.tied else NO_SCORES
+    summarised = rows.buckets is not None
+    values = rows.buckets if rows.buckets is not None else np.empty(n)
+    starts, weights = merge(
+        scores, rows.targets, rows.weights, scale, values,
+        decreasing=decreasing != backwards, bounds=bounds, summarised=summarised,
+    )  # fmt: skip
+    n = len(weights)
+    left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+    _sorted_rows.describe(rows.scores, starts, left, right, counts)
+    steps = Steps(left, right, _trimmed(values, n), weights, counts)
+    return turned(steps) if backwards else steps
+
+
+def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The value and the weight of the only step where all scores are equal."""
+    value, weight = np.empty(1), np.empty(1)
+    _sorted_rows.pool(rows.targets, rows.weights, scale, *bounds, value, weight)
+    return value, weight
+
+
+def turned(steps: Steps) -> Steps:
+    """Steps in the opposite order."""
+    opposite = Steps._make(None if column is None else column[::-1].copy() for column in steps)
+    return opposite._replace(left=opposite.right, right=opposite.left)
+
+
+def merge(
+    scores: Column,
+    targets: Column,
+    weights: Column,
+    scale: Scale,
+    values: NDArray[np.float64],
+    *,
+    decreasing: bool,
+    bounds: tuple[float, float],
+    summarised: bool = False,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Where each step starts, and the number of rows; the weight of each; its value in the first entries of `values`.
+
+    Only the ties of scores matter; without ties, none are needed.  `summarised`: `_scan.summarise` has filled `values`
+    from these rows.
+    """
+    n = len(targets)
+    # room for the worst case: what is never touched costs nothing
+    starts, step_weights = np.empty(n + 1, dtype=np.intp), np.empty(n)
+    work = np.empty(_sorted_rows.work_size(n, 0 if scale.narrow else scale.s_words + scale.w_words), dtype=np.uint64)
+    # few rows are looked at one by one; of many, only those that can matter
+    n_steps = _sorted_rows.merge(
+        scores,
+        targets,
+        weights,
+        scale,
+        decreasing,
+        *bounds,
+        n < _MANY_ROWS,
+        summarised,
+        starts,
+        values,
+        step_weights,
+        work,
+    )
+    return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
+
+
+def expand(values: NDArray[np.float64], starts: NDArray[np.intp], n_threads: int) -> None:
+    """The first entries of `values`, one per step, become one per row."""
+    steps = values[: len(starts) - 1].copy()
+
+    def write(part: slice) -> None:
+        step = int(np.searchsorted(starts, part.start, side="right")) - 1
+        _sorted_rows.expand(steps, starts, step, part.start, values[part])
+
+    threads.each(write, threads.parts(len(values), n_threads))
+
+
+def _trimmed(column: Column, n: int) -> Column:
+    """The first n entries, without holding on to many more (what was never touched is no memory yet)."""
+    return column[:n] if 8 * n > len(column) else column[:n].copy()

@@ -1,0 +1,189 @@
+# A staircase at many scores.
+#
+# Assumed of the caller: at least one step, steps in ascending order of score, their ends and values no NaN.
+#
+#     left[0] <= right[0] < left[1] <= right[1] < ..       ends of the steps, -inf and inf allowed
+
+from libc.float cimport DBL_MIN
+from libc.math cimport INFINITY, NAN, fabs
+from libc.stdint cimport int32_t, int64_t
+
+from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch
+from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
+from staircase_fast.arithmetic._types cimport BATCH, floating
+from staircase_fast.staircase._cells cimport Map, bucket_of, find_buckets
+from staircase_fast.staircase._steps cimport Entry, step_by, step_of
+
+ctypedef struct Stairs:
+    Py_ssize_t n
+    const double *left
+    const double *right
+    const double *values
+
+ctypedef struct Line:
+    double start
+    double slope
+    double low                # where it starts
+    double high               # where it ends
+
+ctypedef struct Index:
+    const Entry *entries      # or NULL: there is none
+    bint many                 # more than stay in the nearest caches
+    Map cells
+
+cdef enum:
+    MANY_ENTRIES = 1 << 14
+
+
+cdef inline void fill_index(
+    const double *left, Py_ssize_t n, Map cells, Entry *entries, Py_ssize_t n_entries
+) noexcept nogil:
+    """What starts in each bucket; there is one entry more than there are buckets."""
+    cdef Py_ssize_t step = 0, start, b
+    for b in range(n_entries):
+        start = step
+        while step + 1 < n and bucket_of(cells, left[step + 1]) == b:
+            step += 1
+        entries[b].step = ~start if step - start > 1 else start
+        entries[b].edge = left[step] if step - start == 1 else NAN
+
+
+cdef inline Index index_of(const Entry *entries, Py_ssize_t n_entries, Map cells) noexcept nogil:
+    return Index(entries, n_entries > MANY_ENTRIES, cells)
+
+
+cdef inline Py_ssize_t follow(
+    const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, bint linear,
+    bint outside, double *out
+) noexcept nogil:
+    """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1.
+
+    `outside`: queries outside the steps get NaN, not the nearest value.
+    """
+    cdef Py_ssize_t i, start = 0, size = 0
+    cdef bint missing = False
+    while start < n and not missing:
+        size = min(BATCH, n - start)
+        if linear:
+            follow_lines(stairs, index, drawn, queries + start, size, out + start)
+        else:
+            follow_steps(stairs, index, queries + start, size, out + start)
+        if outside:
+            for i in range(start, start + size):
+                out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
+        missing = has_nan(queries + start, size)
+        start += size
+    return start - size + first_nan(queries + start - size, size) if missing else -1
+
+
+cdef inline Index no_index() noexcept nogil:
+    cdef Index index
+    index.entries = NULL
+    index.many = False
+    index.cells = Map(NULL, True)
+    return index
+
+
+cdef inline void find_entries(
+    const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets
+) noexcept nogil:
+    cdef Py_ssize_t i
+    find_buckets(index.cells, queries, n, buckets)
+    if index.many:
+        for i in range(n):
+            prefetch(index.entries + buckets[i])
+
+
+cdef inline void follow_steps(
+    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out
+) noexcept nogil:
+    cdef int32_t buckets[BATCH]
+    cdef int64_t steps[BATCH]
+    cdef Py_ssize_t i
+    if index.entries == NULL:
+        for i in range(n):
+            out[i] = stairs.values[step_of(stairs.left, stairs.n, queries[i])]
+        return
+    find_entries(index, queries, n, buckets)
+    if not index.many:
+        for i in range(n):
+            out[i] = stairs.values[step_by(index.entries + buckets[i], stairs.left, queries[i])]
+        return
+    for i in range(n):
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        prefetch(stairs.values + steps[i])
+    for i in range(n):
+        out[i] = stairs.values[steps[i]]
+
+
+# Between the right end of a step and the left end of the next, values lie on a straight line.
+
+cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogil:
+    cdef Line line = Line(stairs.right[step], 0.0, stairs.values[step], stairs.values[step])
+    if step < stairs.n - 1:
+        line.high = stairs.values[step + 1]
+        line.slope = (line.high - line.low) / (stairs.left[step + 1] - line.start)
+        if not DBL_MIN <= fabs(line.slope) < INFINITY:
+            line.slope = NAN                  # something is infinite, overflows, or underflows
+    return line
+
+
+cdef inline void follow_lines(
+    const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, double *out
+) noexcept nogil:
+    cdef bint rising = stairs.values[0] <= stairs.values[stairs.n - 1]
+    cdef int32_t buckets[BATCH]
+    cdef int64_t steps[BATCH]
+    cdef Py_ssize_t i
+    cdef Line line
+    if drawn == NULL:
+        for i in range(n):
+            steps[i] = step_of(stairs.left, stairs.n, queries[i])
+            line = line_after(stairs, steps[i])
+            out[i] = on_line(stairs, &line, steps[i], rising, queries[i])
+        return
+    find_entries(index, queries, n, buckets)
+    for i in range(n):
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        if index.many:
+            prefetch(drawn + steps[i])
+    for i in range(n):
+        out[i] = on_line(stairs, drawn + steps[i], steps[i], rising, queries[i])
+
+
+cdef inline double on_line(
+    const Stairs *stairs, const Line *line, Py_ssize_t step, bint rising, double query
+) noexcept nogil:
+    cdef double value = line.low + (query - line.start) * line.slope
+    if line.slope != line.slope:
+        return on_odd_line(stairs, step, query)
+    # before the line starts is the step; rounding may overshoot the end of the line by a bit
+    return lesser(greater(value, line.low), line.high) if rising else greater(lesser(value, line.low), line.high)
+
+
+cdef inline double held(double value, double a, double b) noexcept nogil:
+    """The value, or the nearest between a and b."""
+    return lesser(greater(value, lesser(a, b)), greater(a, b))
+
+
+cdef inline double on_odd_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
+    """Where the slope is no number, or too small for one.
+
+    An end at infinity is infinitely far away: a finite query gets the value at the other end, or half of each where
+    both are infinite.
+    """
+    cdef double start = stairs.right[step], end = stairs.left[step + 1]
+    cdef double low = stairs.values[step], high = stairs.values[step + 1], part
+    if query <= start:
+        return low
+    if start == -INFINITY:
+        part = 0.5 if end == INFINITY else 1.0
+    elif end == INFINITY:
+        part = 0.0
+    elif end - start == INFINITY:            # the gap overflows: halve first (far from subnormal, so exact)
+        part = (query * 0.5 - start * 0.5) / (end * 0.5 - start * 0.5)
+    else:
+        part = (query - start) / (end - start)
+    if -INFINITY < high - low < INFINITY:
+        return held(low + part * (high - low), low, high)
+    return held(low * (1.0 - part) + high * part, low, high)

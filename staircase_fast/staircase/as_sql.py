@@ -1,0 +1,131 @@
+"""Staircases as SQL: an expression that a query evaluates for each row.
+
+Few steps are a searched CASE.  Many are a table: DuckDB joins rows with it, each with the last step that starts at or
+below its score (ASOF); PostgreSQL finds that step by halving (`width_bucket`).  Either takes time of the logarithm of
+the number of steps for a row, where a CASE takes it of the number itself.  The table is one row of VALUES with an array
+for each column: a row for each step is read ten times as slowly.
+
+Numbers are quoted and cast: a plain 0.1 is a decimal number in both dialects, and 'Infinity' needs it anyway.  Both
+order NaN above all numbers, so that a comparison with infinity tells it from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.inputs.options import check_choice, check_interpolation
+from staircase_fast.staircase import export_checks, pieces
+from staircase_fast.staircase.pieces import Pieces
+from staircase_fast.typing import Dialect, Interpolation
+
+if TYPE_CHECKING:
+    from staircase_fast.staircase.result import Staircase
+
+FEW_STEPS = 64
+COLUMNS = ("starts", "lows", "bends", "slopes", "highs")  # of pieces; one of them has a "start" and so on
+
+
+def expression(
+    stairs: Staircase, column: str | Sequence[str], dialect: Dialect, interpolation: Interpolation, out_of_bounds: str
+) -> str:
+    """The staircase of a column."""
+    name = name_of("column", column)
+    duck, linear, clip = options(dialect, interpolation, out_of_bounds)
+    table = pieces.of_staircase(stairs, interpolation, outside=clip)
+    if len(table.start) <= FEW_STEPS:
+        return _case(name, table)
+    return (_asof_join if duck else _bucket)(name, table, linear=linear)
+
+
+def options(dialect: Dialect, interpolation: Interpolation, out_of_bounds: str) -> tuple[bool, bool, bool]:
+    """Whether it is for DuckDB, with lines, and with a value for all scores."""
+    return (
+        check_choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb",
+        check_interpolation(interpolation) != "step",
+        check_choice("out_of_bounds", out_of_bounds, ("clip", "nan")) == "clip",
+    )
+
+
+def name_of(argument: str, given: str | Sequence[str]) -> str:
+    """The name of a column, quoted."""
+    parts = export_checks.name_parts(argument, given)
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _number(value: float) -> str:
+    return f"'{_plain(value)}'::float8"
+
+
+def _plain(value: float) -> str:
+    """All bits of a number; both dialects read it as Python does."""
+    return repr(value) if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _case(score: str, table: Pieces) -> str:
+    lowest, highest = table.inside
+    lines = [f"  WHEN {score} < {_number(lowest)} THEN NULL"] if lowest > -math.inf else []
+    columns = (column.tolist() for column in table.columns())
+    until = [f"< {_number(start)}" for start in table.start[1:].tolist()] + [f"<= {_number(highest)}"]
+    for border, _, low, bend, slope, high in zip(until, *columns, strict=True):
+        if bend == math.inf:
+            lines.append(f"  WHEN {score} {border} THEN {_number(low)}")
+            continue
+        lines.append(f"  WHEN {score} <= {_number(bend)} THEN {_number(low)}")
+        line = _line(score, *map(_number, (low, bend, slope, high)), rising=table.rising)
+        lines.append(f"  WHEN {score} {border} THEN {line}")
+    return "\n".join(["CASE", *lines, "END"])
+
+
+def _line(score: str, low: str, bend: str, slope: str, high: str, *, rising: bool | None) -> str:
+    """A point on a line, not beyond its end; `rising` is None where some lines rise and others fall."""
+    value = f"{low} + ({score} - {bend}) * {slope}"
+    if rising is None:
+        return f"LEAST(GREATEST({value}, LEAST({low}, {high})), GREATEST({low}, {high}))"
+    return f"{'LEAST' if rising else 'GREATEST'}({value}, {high})"
+
+
+def value_on(at: str, *, linear: bool, rising: bool | None) -> str:
+    """The value on a piece of a joined table, or on the one at a place of arrays."""
+    low, bend, slope, high = (column + at if at else column[:-1] for column in COLUMNS[1:])
+    if not linear:
+        return low
+    return f"CASE WHEN score <= {bend} THEN {low} ELSE {_line('score', low, bend, slope, high, rising=rising)} END"
+
+
+def _asof_join(name: str, table: Pieces, *, linear: bool) -> str:
+    columns = table.columns(linear=linear)
+    names = COLUMNS[: len(columns)]
+    lists = ", ".join(f"'[{joined(column)}]'::float8[]" for column in columns)
+    return f"""(
+  SELECT {value_on("", linear=linear, rising=table.rising)}
+  FROM (SELECT {name}::float8) AS query(score)
+  ASOF JOIN (SELECT {unnested(names)} FROM (VALUES ({lists})) AS lists({", ".join(names)})) AS steps
+  ON score >= start
+  WHERE score BETWEEN {_number(table.inside[0])} AND {_number(table.inside[1])}
+)"""
+
+
+def _bucket(name: str, table: Pieces, *, linear: bool) -> str:
+    columns = table.columns(linear=linear)
+    arrays = ", ".join(f"'{{{joined(column)}}}'::float8[]" for column in columns)
+    return f"""(
+  SELECT {value_on("[step]", linear=linear, rising=table.rising)}
+  FROM (VALUES ({name}::float8, {arrays})) AS steps(score, {", ".join(COLUMNS[: len(columns)])}),
+  LATERAL (SELECT width_bucket(score, starts)) AS found(step)
+  WHERE score BETWEEN {_number(table.inside[0])} AND {_number(table.inside[1])}
+)"""
+
+
+def unnested(names: Sequence[str]) -> str:
+    """A row for each entry of lists; "starts" becomes "start"."""
+    return ", ".join(f"unnest({name}) AS {name[:-1]}" for name in names)
+
+
+def joined(column: NDArray[np.float64]) -> str:
+    """Numbers as they stand in an array."""
+    return ", ".join(map(_plain, column.tolist()))

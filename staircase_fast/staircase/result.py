@@ -1,0 +1,459 @@
+"""The result of a fit: a function that is constant on each step, with its weights and ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import settings, threads
+from staircase_fast.inputs.options import check_choice, check_direction, check_interpolation
+from staircase_fast.inputs.rows import check_no_nan, refuse_nan
+from staircase_fast.losses import Loss, loss_of
+from staircase_fast.staircase import _lookup, as_json, cells, middles
+from staircase_fast.staircase.steps import Steps, check_output, check_steps, read_queries, refuse_outside
+from staircase_fast.storage.saved import Saved
+from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike
+
+_Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
+_NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
+_put = object.__setattr__  # how a Staircase itself sets what others cannot
+_INTEGERS = np.dtype(np.int64)
+_ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
+_FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
+
+
+class Staircase(Saved):
+    """A monotone staircase: `n_steps` steps in ascending order of score.
+
+    `staircase_fast.fit` makes it; so do `load` and `from_json`.  It does not change after that: arrays are read-only.
+
+    Parameters
+    ----------
+    left, right : array_like of shape (n_steps,)
+        First and last observed score on each step.
+    values : array_like of shape (n_steps,)
+        The value of each step: strictly increasing, or strictly decreasing.
+    weights : array_like of shape (n_steps,)
+        Total weight of the rows on each step.
+    counts : array_like of shape (n_steps,)
+        How many rows of weight > 0 are on each step.
+    loss : str or Loss, default "squared"
+    increasing : bool, default True
+    lower, upper : array_like of shape (n_steps,), optional
+        Proven bounds of each value; the values, if not given.
+
+    Notes
+    -----
+    Thread-safety: a staircase may be used by any number of threads at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.fit([1, 2, 3, 4], [1, 3, 2, 4])
+    <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
+    """
+
+    __slots__ = (*_FIELDS, "_centered", "_index")
+    _WHAT = as_json.WHAT
+
+    _index: _Index | None
+    _centered: Staircase  # not there before it is first asked for
+
+    left: NDArray[np.float64]
+    """First observed score on each step."""
+    right: NDArray[np.float64]
+    """Last observed score on each step."""
+    values: NDArray[np.float64]
+    """The value of each step; strictly monotone."""
+    weights: NDArray[np.float64]
+    """Total weight on each step."""
+    counts: NDArray[np.int64]
+    """Rows on each step."""
+    loss: Loss
+    """What was minimised."""
+    increasing: bool
+    """Whether values rise with the score."""
+    lower: NDArray[np.float64]
+    """A proven lower bound of each value; the value itself where the loss has a closed form."""
+    upper: NDArray[np.float64]
+    """A proven upper bound of each value; the value itself where the loss has a closed form."""
+
+    def __init__(
+        self,
+        left: ColumnLike,
+        right: ColumnLike,
+        values: ColumnLike,
+        weights: ColumnLike,
+        counts: ColumnLike,
+        loss: str | Loss = "squared",
+        increasing: bool = True,
+        lower: ColumnLike | None = None,
+        upper: ColumnLike | None = None,
+    ) -> None:
+        rising, the_loss = check_direction(increasing, auto=False), loss_of(loss)
+        columns = left, right, values, weights, counts, lower, upper
+        steps = check_steps(columns, rising=bool(rising), loss=the_loss)
+        self._set(steps, the_loss, bool(rising))
+
+    @classmethod
+    def _of_steps(cls, steps: Steps, loss: Loss, increasing: bool) -> Staircase:
+        """A staircase of arrays that nobody else holds and that are known to be right."""
+        stairs = cls.__new__(cls)
+        stairs._set(steps, loss, increasing)
+        return stairs
+
+    def _set(self, steps: Steps, loss: Loss, increasing: bool) -> None:
+        for name, column in zip(_ARRAYS, steps, strict=True):
+            given = steps.values if column is None else column
+            given.setflags(write=False)
+            _put(self, name, given)
+        _put(self, "loss", loss)
+        _put(self, "increasing", increasing)
+        _put(self, "_index", None)
+
+    @classmethod
+    def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
+        """The same, of one array with a row for each of the five; the last are integers."""
+        stairs = cls.__new__(cls)
+        table.setflags(write=False)
+        _put(stairs, "left", table[0])
+        _put(stairs, "right", table[1])
+        values = table[2]
+        _put(stairs, "values", values)
+        _put(stairs, "lower", values)
+        _put(stairs, "upper", values)
+        _put(stairs, "weights", table[3])
+        _put(stairs, "counts", table[4].view(_INTEGERS))
+        _put(stairs, "loss", loss)
+        _put(stairs, "increasing", increasing)
+        _put(stairs, "_index", None)
+        return stairs
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Staircase cannot be changed; tried to delete {name!r}")
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps there are."""
+        return len(self.values)
+
+    @overload
+    def predict(
+        self,
+        scores: ScalarLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: None = None,
+        n_threads: int | None = None,
+    ) -> np.float64: ...
+    @overload
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
+    ) -> NDArray[np.float64]: ...
+    def predict(
+        self,
+        scores: ColumnLike,
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: OutOfBounds = "clip",
+        out: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
+    ) -> np.float64 | NDArray[np.float64]:
+        """Evaluate the staircase.
+
+        Parameters
+        ----------
+        scores : array_like of any shape
+            What to look up.  A table of pandas, polars or Arrow counts as an array of two dimensions.
+        interpolation : {"step", "linear", "centered"}, default "step"
+            "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
+            values lie on the straight line from the end of one to the start of the next.  "centered": values lie on
+            straight lines through the middles of the steps, the left end of the first and the right end of the last.
+            So they are strictly monotone over the whole fitted range, but for rounding: scores that differ keep their
+            ranking.  (A single step is constant, as is what lies between an infinite score and the next of its step.)
+        out_of_bounds : {"clip", "nan", "raise"}, default "clip"
+            For scores below the first or above the last that was fitted: the value of the nearest step, NaN, or an
+            error.
+        out : ndarray of float64, optional
+            Where to write the result; must have the shape of `scores`.
+        n_threads : int, optional
+            How many threads may be used, for this call alone; see `set_num_threads`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single score
+            The shape of `scores`.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2], [10, 20])
+        >>> stairs.predict([0, 1, 1.5, 2, 3])
+        array([10., 10., 10., 20., 20.])
+        >>> stairs.predict([0, 1, 1.5, 2, 3], interpolation="linear", out_of_bounds="nan")
+        array([nan, 10., 15., 20., nan])
+
+        No new ties:
+
+        >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1]).predict([1, 2, 3, 4], interpolation="centered").round(3)
+        array([0.   , 0.333, 0.667, 1.   ])
+        """
+        how = check_interpolation(interpolation)
+        if how == "centered":
+            return self._through_middles().predict(
+                scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
+            )
+        linear = how == "linear"
+        outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
+        queries, shape = read_queries(scores)
+        n_threads = settings.num_threads(n_threads, len(queries))
+        result = np.empty(shape) if out is None else check_output(out, shape)
+        if outside == "raise":
+            refuse_outside(queries, float(self.left[0]), float(self.right[-1]))
+        if out is not None:
+            # a NaN must be found before anything is written
+            check_no_nan("scores", queries, n_threads)
+            if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
+                result = np.empty(shape)
+        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
+
+        def look_up(part: slice) -> int:
+            ends = self.left, self.right, self.values
+            return _lookup.evaluate(queries[part], *ends, linear, outside == "nan", *index, flat[part])
+
+        shares = threads.parts(len(queries), n_threads)
+        for part, nan in zip(shares, threads.each(look_up, shares), strict=True):
+            refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+        if out is not None and result is not out:
+            out[...] = result
+        return (result if shape else result[()]) if out is None else out
+
+    __call__ = predict
+
+    def _index_for(self, n_queries: int, *, linear: bool) -> _Index:
+        """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
+        index = self._index
+        if index is None:
+            made = cells.index_for(self.left, n_queries)
+            if made is None:
+                return _NO_INDEX
+            index = (*made, _NO_INDEX[2])
+        if linear and not len(index[2]):
+            lines = np.empty((self.n_steps, 4))
+            _lookup.draw_lines(self.left, self.right, self.values, lines)
+            index = (*index[:2], lines)
+        _put(self, "_index", index)
+        return index
+
+    def _through_middles(self) -> Staircase:
+        """The staircase whose lines are those of "centered"; kept, as it has an index of its own."""
+        found = getattr(self, "_centered", None)
+        if found is None:
+            ends = middles.centered_ends(self.left, self.right, np.array([0, self.n_steps]))
+            found = self._of_steps(Steps(*ends, self.values, self.weights, self.counts), self.loss, self.increasing)
+            _put(self, "_centered", found)
+        return found
+
+    def plot(self, ax: Axes | None = None, *, color: str | None = None, label: str | None = None) -> Axes:
+        """Draw the steps; needs matplotlib, the extra [plot].
+
+        Steps are thick where there are scores.  Where values are not exact, what is proven of them is shaded.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        color, label : str, optional
+            Of the line.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> ax = sf.fit([1, 2, 3, 4], [1, 3, 2, 4]).plot(label="fitted")
+        >>> ax.get_xlabel(), ax.get_legend_handles_labels()[1]
+        ('score', ['fitted'])
+        """
+        from staircase_fast.staircase.plot import draw_staircase
+
+        return draw_staircase(self, ax, color=color, label=label)
+
+    def to_json(self) -> str:
+        """The staircase as JSON text; every float comes back from it as it was.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.fit([1, 2], [0, 1]).to_json()
+        '{"format": "staircase_fast", ...'
+        """
+        return as_json.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Staircase:
+        """The staircase that `to_json` wrote.  Everything is checked; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Staircase
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2, 3], [1, 3, 2])
+        >>> sf.Staircase.from_json(stairs.to_json()) == stairs
+        True
+        """
+        return cls(**as_json.fields_of(text))
+
+    def to_sql(
+        self,
+        column: str | Sequence[str],
+        *,
+        dialect: Dialect = "duckdb",
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
+    ) -> str:
+        """The staircase as an SQL expression: `predict` of a column, bit for bit (for lines, see below).
+
+        Parameters
+        ----------
+        column : str or sequence of str
+            The column that holds the scores, of any type of numbers: a name, or the parts of one, as in
+            ``("t", "score")``.  Names are quoted, so that they may hold anything, and case matters.
+        dialect : {"duckdb", "postgres"}, default "duckdb"
+        interpolation : {"step", "linear", "centered"}, default "step"
+            As in `predict`.
+        out_of_bounds : {"clip", "nan"}, default "clip"
+            For scores below the first or above the last that was fitted: the value of the nearest step, or NULL.
+
+        Returns
+        -------
+        str
+            It may stand wherever an expression may, in a list of columns or after WHERE.  NULL and NaN become NULL.
+
+        Notes
+        -----
+        Up to 64 steps are a searched CASE, more a join with a table of VALUES: ASOF in DuckDB; in PostgreSQL, with a
+        search by halving.  The time for a row hardly grows with their number; that for reading the text does.
+
+        With lines, a zero may have another sign than that of `predict`, and PostgreSQL ends a query with the error
+        "value out of range: underflow" where a product rounds to 0 (below about 2e-324), as it always does.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+        >>> print(stairs.to_sql("score"))
+        CASE
+          WHEN "score" < '0.35'::float8 THEN '0.0'::float8
+          WHEN "score" < '0.8'::float8 THEN '0.5'::float8
+          WHEN "score" <= 'Infinity'::float8 THEN '1.0'::float8
+        END
+        >>> query = f"SELECT id, {stairs.to_sql('score')} AS probability FROM scored"
+        """
+        from staircase_fast.staircase import as_sql
+
+        return as_sql.expression(self, column, dialect, interpolation, out_of_bounds)
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        interpolation: Interpolation = "step",
+        out_of_bounds: Literal["clip", "nan"] = "clip",
+        dtype: Literal["float64", "float32"] = "float64",
+        input_name: str = "scores",
+        output_name: str = "values",
+    ) -> None:
+        """Write the staircase as an ONNX model: `predict` of an input of shape [N], bit for bit (for lines, see below).
+
+        Needs the extra ``onnx``.  An existing file is replaced at once or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+        interpolation : {"step", "linear", "centered"}, default "step"
+            As in `predict`.
+        out_of_bounds : {"clip", "nan"}, default "clip"
+            For scores below the first or above the last that was fitted: the value of the nearest step, or NaN.
+        dtype : {"float64", "float32"}, default "float64"
+            Of the input and the output.  The search is in float64 either way: float32 scores lose nothing, and values
+            are rounded to float32 once.
+        input_name, output_name : str, default "scores" and "values"
+
+        Notes
+        -----
+        With lines, a zero may have another sign than that of `predict`.
+
+        NaN becomes NaN.  Opset 13, IR version 8.  Loss, direction, number of steps and both options are among the
+        model's metadata, under "staircase_fast.loss" and so on.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import staircase_fast as sf
+        >>> path = os.path.join(tempfile.mkdtemp(), "stairs.onnx")
+        >>> sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]).to_onnx(path)
+        >>> import onnxruntime
+        >>> onnxruntime.InferenceSession(path).run(None, {"scores": [0.2, 0.38, 0.9]})
+        [array([0. , 0.5, 1. ])]
+        """
+        from staircase_fast.staircase import as_onnx
+
+        as_onnx.write(self, path, interpolation, out_of_bounds, dtype, (input_name, output_name))
+
+    def __len__(self) -> int:
+        return self.n_steps
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Staircase):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS) and (
+            (self.loss, self.increasing) == (other.loss, other.increasing)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[Staircase], tuple[Any, ...]]:
+        return Staircase, tuple(getattr(self, name) for name in _FIELDS)
+
+    def __copy__(self) -> Staircase:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Staircase:
+        return self
+
+    def __repr__(self) -> str:
+        n = int(self.counts.sum())
+        steps, rows = "1 step" if self.n_steps == 1 else f"{self.n_steps} steps", "1 row" if n == 1 else f"{n} rows"
+        return (
+            f"<Staircase: {steps}, {self.values[0]} to {self.values[-1]}, "
+            f"over scores {self.left[0]} to {self.right[-1]}; {rows}, {self.loss.name}>"
+        )

@@ -1,0 +1,75 @@
+# A block by its best value and its weight, where no sums say it all: each in twice the precision of a double.
+#
+# Two blocks become one by moving the value of one of them towards that of the other.  What is rounded is the move, not
+# the value: errors are small beside the differences of values, wherever those lie, and they do not grow with the number
+# of blocks that were joined.
+#
+# Assumed of the caller: finite values, weights > 0 with a finite sum.
+
+from libc.math cimport exp, expm1, fabs, log, log1p
+
+from staircase_fast.arithmetic._double_double cimport Twofold, add
+from staircase_fast.losses._functionals cimport Linex, SquaredError
+
+ctypedef struct Pooled:
+    Twofold value
+    Twofold weight
+
+ctypedef fused pooling:
+    SquaredError
+    Linex
+
+
+cdef inline Pooled single(double value, double weight) noexcept nogil:
+    cdef Pooled block
+    block.value = Twofold(value + 0.0, 0.0)              # -0.0 becomes 0.0
+    block.weight = Twofold(weight, 0.0)
+    return block
+
+
+cdef inline double whole(Twofold x) noexcept nogil:
+    return x.hi + x.lo
+
+
+cdef inline double difference(Twofold a, Twofold b) noexcept nogil:
+    """a - b."""
+    return (a.hi - b.hi) + (a.lo - b.lo)
+
+
+cdef inline double move_of(pooling loss, double d, double share, double rest) noexcept nogil:
+    """Where the value of a block goes that is joined with one that is d above it and has this share of all weight."""
+    cdef double x
+    if pooling is SquaredError:
+        return d * share
+    else:
+        # exp(-a*z) is the mean of exp(-a*y); relative to this block, theirs is exp(-a*d)
+        x = share * expm1(-loss.p * d)
+        if x < -0.5:
+            return -log(rest + share * exp(-loss.p * d)) / loss.p
+        return -log1p(x) / loss.p
+
+
+cdef inline Pooled joined(pooling loss, Pooled a, Pooled b) noexcept nogil:
+    """Both blocks as one."""
+    cdef double d = difference(b.value, a.value), w_a = whole(a.weight), w_b = whole(b.weight)
+    cdef bint from_b = w_b > w_a                         # the heavier one moves less
+    cdef Pooled block
+    if pooling is Linex:
+        if not fabs(loss.p * d) < 30.0:                  # else exp(-a*d) may be large beyond all numbers
+            from_b = loss.p * d < 0
+    block = b if from_b else a
+    if from_b:
+        add(&block.value, move_of(loss, -d, w_a / (w_a + w_b), w_b / (w_a + w_b)))
+        add(&block.weight, a.weight.hi)
+        block.weight.lo += a.weight.lo
+    else:
+        add(&block.value, move_of(loss, d, w_b / (w_a + w_b), w_a / (w_a + w_b)))
+        add(&block.weight, b.weight.hi)
+        block.weight.lo += b.weight.lo
+    return block
+
+
+cdef inline bint reaches(Pooled a, Pooled b, bint decreasing) noexcept nogil:
+    """Whether b, to the right of a, must be joined with it."""
+    cdef double d = difference(a.value, b.value)
+    return d <= 0 if decreasing else d >= 0

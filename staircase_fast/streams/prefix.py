@@ -1,0 +1,166 @@
+"""The cost of each beginning of a sequence, and the best sequence that rises, then falls."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.arithmetic.exact import extent_of
+from staircase_fast.fitting import isotonic_regression
+from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.options import check_direction
+from staircase_fast.inputs.rows import check_weights, read_targets, read_weights
+from staircase_fast.losses import SquaredError
+from staircase_fast.losses.rows import check_targets
+from staircase_fast.streams import _prefix
+from staircase_fast.typing import ColumnLike
+
+
+class UnimodalResult(NamedTuple):
+    """What `unimodal_regression` returns.
+
+    Attributes
+    ----------
+    x : ndarray of float64
+        The fitted value of every entry of y.
+    weights : ndarray of float64
+        The total weight of each block.
+    blocks : ndarray of intp
+        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+    peak : int
+        The first entry of the greatest value: x never falls before it, and never rises after it.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.unimodal_regression([1, 3, 2]).peak
+    1
+    """
+
+    x: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    blocks: NDArray[np.intp]
+    peak: int
+
+
+def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:
+    """The least squared error of a monotone fit to each beginning of a sequence, in linear time for all of them.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Targets, in the order in which fits are to be monotone.
+    weights : array_like of shape (n,), optional
+        Weights >= 0; an entry of weight 0 is absent.
+    increasing : bool, default True
+
+    Returns
+    -------
+    ndarray of float64, of shape (n,)
+        Entry k is the least sum of weight * (y - x)**2 over all monotone x, of the entries 0 to k.  It never decreases.
+
+    Notes
+    -----
+    Thread-safety: inputs are only read; the kernel runs without the GIL.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.prefix_losses([1, 3, 2, 2, 5])
+    array([0.        , 0.        , 0.5       , 0.66666667, 0.66666667])
+    """
+    rising = check_direction(increasing, auto=False)
+    targets, w = _rows(y, weights)
+    present = slice(None) if not len(w) or w.all() else w > 0
+    found = _losses(targets[present], w[present], decreasing=not rising)
+    if isinstance(present, slice):
+        return found
+    # an absent entry costs nothing, nor do those before the first
+    return np.append(0.0, found)[np.cumsum(present)]
+
+
+def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> UnimodalResult:
+    """Fit the best sequence that rises, then falls, under the squared error.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+    weights : array_like of shape (n,), optional
+        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+
+    Returns
+    -------
+    UnimodalResult
+        `x`, `weights` and `blocks` as of `isotonic_regression`, and `peak`.
+
+    Notes
+    -----
+    The sequence is cut in two, and each part is fitted by itself, one rising and one falling: whatever their values are
+    at the cut, together they rise, then fall, and every such sequence can be cut so.  `prefix_losses` from both ends
+    tell in linear time which cut costs least.  Of several that do, it is the first.
+
+    Thread-safety: inputs are only read; the kernels run without the GIL.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> result = sf.unimodal_regression([1, 3, 2, 6, 7, 5, 1, 2])
+    >>> result.x
+    array([1. , 2.5, 2.5, 6. , 7. , 5. , 1.5, 1.5])
+    >>> result.peak, result.blocks
+    (4, array([0, 1, 3, 4, 5, 6, 8]))
+    """
+    targets, w = _rows(y, weights)
+    places = np.flatnonzero(w > 0) if len(w) else np.arange(len(targets))
+    n, whole = len(targets), len(places) == len(targets)
+    if not whole:
+        targets, w = targets[places], w[places]
+    before = np.append(0.0, _losses(targets, w, decreasing=False))
+    after = np.append(0.0, _losses(targets[::-1], w[::-1], decreasing=False))[::-1]
+    cut = int(np.argmin(before + after))
+    parts = [
+        (start, isotonic_regression(targets[part], weights=w[part] if len(w) else None, increasing=rising))
+        for start, part, rising in ((0, slice(cut), True), (cut, slice(cut, None), False))
+        if len(targets[part])
+    ]
+    x = np.concatenate([one.x for _, one in parts])
+    starts = np.concatenate([start + one.blocks[:-1] for start, one in parts])
+    totals = np.concatenate([one.weights for _, one in parts])
+    first = np.append(True, x[starts[1:]] != x[starts[:-1]])  # the two parts may meet at one value
+    starts, totals = starts[first], np.add.reduceat(totals, np.flatnonzero(first))
+    values, starts = x[starts], np.append(places[starts], n)
+    starts[0] = 0
+    return UnimodalResult(np.repeat(values, np.diff(starts)), totals, starts, int(starts[np.argmax(values)]))
+
+
+def _rows(y: ColumnLike, weights: ColumnLike | None) -> tuple[Column, Column]:
+    """Targets and weights that make sense."""
+    targets = read_targets("y", y)
+    w = read_weights("weights", weights, "y", targets)
+    check_targets("y", targets, extent_of(targets, 1), SquaredError())
+    if len(w):
+        check_weights("weights", w, extent_of(w, 1))
+    return targets, w
+
+
+def _losses(targets: Column, weights: Column, *, decreasing: bool) -> NDArray[np.float64]:
+    """Those of all beginnings; no weight is 0."""
+    y, y_exponent = _moderate(targets)
+    w, w_exponent = _moderate(weights)
+    found = np.empty(len(y))
+    _prefix.losses(y, w, decreasing, np.empty((len(y), _prefix.WORK_COLUMNS)), found)
+    if y_exponent or w_exponent:
+        with np.errstate(over="ignore"):  # what float64 cannot hold is inf
+            found = np.ldexp(found, 2 * y_exponent + w_exponent)
+    return found
+
+
+def _moderate(column: Column) -> tuple[NDArray[np.float64], int]:
+    """A column in units of a power of two in which its squares are numbers, and the exponent of that."""
+    numbers = np.ascontiguousarray(column, dtype=np.float64)
+    greatest = float(np.abs(numbers).max()) if len(numbers) else 0.0
+    exponent = 0 if 1e-70 < greatest < 1e70 or greatest == 0 else math.frexp(greatest)[1]
+    return np.ldexp(numbers, -exponent) if exponent else numbers, exponent
