@@ -27,7 +27,7 @@ KERNELS := $(wildcard staircase_fast/*.pyx staircase_fast/*.pxd staircase_fast/*
 PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*/*.py staircase_fast/*.pyi staircase_fast/py.typed) \
            $(wildcard staircase_fast/include/*.h) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
-TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/*))
+TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/* tests/*/*/*))
 DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
          CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
@@ -76,7 +76,7 @@ test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel beside 
 	&& "$(ROOT)/build/oldest-venv/bin/python" -m pytest -n auto -W ignore::DeprecationWarning tests
 
 test-browser: build/wheel.stamp  ## a report of the wheel's in a real browser; installs Chromium where it may
-	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/browser_report.py
+	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
 
 # The import of our package alone must leave the GIL off; PYTHON_GIL=0 keeps it off beside packages that turn it on.
 test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_THREADED=path if not on PATH
@@ -225,7 +225,7 @@ INSTALL_VARIANT = $(VENV) $(PIP_INSTALL) --no-build-isolation --no-deps --upgrad
 IN_SDIST_TESTS = work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
     && tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work"
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
-    --allowlist tests/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
+    --allowlist tests/c_api/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
 
 # Build requirements, dependencies and the extras named on the command line.
 define REQUIREMENTS

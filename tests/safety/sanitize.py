@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TESTS = HERE.parent
 
-KERNEL_TESTS = "changing_inputs", "few", "lookup", "merge", "order", "scan", "survey"
+KERNEL_TESTS = "arithmetic/test_scan.py", "stack", "staircase/test_lookup.py", "threads/test_changing_inputs.py"
+ROUNDS_TESTS = "bisection/test_anytime.py", "losses/test_custom.py"
 # Sanitizers change the memory and the time that a process takes: not for tests that limit or measure these.
 NOT_HERE = "not a_lack_of_memory and not memory_is_given_back"
 
@@ -105,11 +106,11 @@ def main() -> None:
     must_report("address", BAD_READ, "heap-buffer-overflow")
     must_report("thread", RACE, "data race")
     pytest = "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not long", "-k", NOT_HERE
-    kernel_tests = [str(TESTS / f"test_{name}.py") for name in KERNEL_TESTS]
-    must_pass("thread", *pytest, str(TESTS / "test_threads.py"))
+    kernel_tests = [str(TESTS / name) for name in KERNEL_TESTS]
+    must_pass("thread", *pytest, str(TESTS / "threads" / "test_threads.py"))
     must_pass("address", *pytest, "-n", "auto", *(kernel_tests if short else [str(TESTS)]))
-    if not short:  # the kernels of rounds have long tests alone
-        must_pass("address", *pytest, "-m", "long", *(str(TESTS / f"test_{name}.py") for name in ("anytime", "custom")))
+    if not short:  # most tests of rounds are long
+        must_pass("address", *pytest, "-m", "long", *(str(TESTS / name) for name in ROUNDS_TESTS))
     # wrong numbers may overflow integers then, but must not lead outside of arrays
     changing = str(HERE / "change_inputs.py"), "--seconds", "10" if short else "120"
     must_pass("address", *changing, UBSAN_OPTIONS="halt_on_error=0")

@@ -25,7 +25,7 @@ from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
 from staircase_fast.staircase import _lookup
 from staircase_fast.streams import _online, _sums, _tallies, levels
 
-SCRIPT = Path(__file__).parent / "safety" / "change_inputs.py"
+SCRIPT = Path(__file__).parents[1] / "safety" / "change_inputs.py"
 EDGE = 4096
 RNG = np.random.default_rng(8)
 

@@ -1,10 +1,16 @@
-"""Fits of many random problems, each held against its certificate: `python tests/certify_many.py [problems] [seed]`."""
+"""Fit many random problems and certify each fit.
+
+python tests/safety/certify_many.py [problems] [seed]
+"""
 
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from problems import LOSSES, problem_of
 
 

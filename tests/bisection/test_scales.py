@@ -13,7 +13,7 @@ import pytest
 import staircase_fast as sf
 from staircase_fast.losses import units
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "safety"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "safety"))
 
 from certify_scales import CASES, SCALES, certify_cell
 

@@ -511,7 +511,7 @@ def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
 
 
 def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
-    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
     assert len(lines) >= 5
     monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # which is slow
