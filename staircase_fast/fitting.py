@@ -40,9 +40,10 @@ from staircase_fast.losses.rows import (
 from staircase_fast.stack import sorted_rows, survey
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.typing import Bounds, ColumnLike, Direction
+from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
 
+@public_class("staircase_fast")
 class IsotonicResult(NamedTuple):
     """What `isotonic_regression` returns, named as SciPy names it.
 

@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,8 @@ __all__ = [
     "SupportsArrowStream",
     "SupportsDLPack",
 ]
+
+T = TypeVar("T")
 
 
 class SupportsArrowArray(Protocol):
@@ -84,3 +87,16 @@ class PredictOptions(TypedDict, total=False):
     out_of_bounds: OutOfBounds
     out: NDArray[np.float64] | None
     n_threads: int | None
+
+
+def public_class(module: str) -> Callable[[type[T]], type[T]]:
+    """Let a class report the public module that exports it, so that pickles and messages contain public names only."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        if own := vars(cls).get("__annotations__"):  # resolved now, in the module that defines the class
+            hints = get_type_hints(cls, localns={cls.__name__: cls})
+            cls.__annotations__ = {name: hints[name] for name in own}
+        cls.__module__ = module
+        return cls
+
+    return decorate

@@ -28,11 +28,12 @@ from staircase_fast.losses.rows import (
     refuse_infinite_steps,
 )
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.typing import Bounds, ColumnLike
+from staircase_fast.typing import Bounds, ColumnLike, public_class
 
 _CHANGED_BY_ROUNDS = ("_rounds", "_joined", "_work", "_group_state")
 
 
+@public_class("staircase_fast")
 class Anytime:
     """A fit that can be stopped at any time, and says how far it has come.
 

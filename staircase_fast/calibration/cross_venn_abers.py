@@ -13,12 +13,13 @@ from staircase_fast.calibration.pairs import Pairs
 from staircase_fast.calibration.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 from staircase_fast.inputs.options import check_choice
 from staircase_fast.storage.saved import Saved
-from staircase_fast.typing import ColumnLike, ScalarLike
+from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
 _Floats = NDArray[np.float64]
 _LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
 
 
+@public_class("staircase_fast")
 class CrossVennAbers(Saved):
     """Cross Venn-Abers predictor: every row is used to train and to calibrate.
 

@@ -22,9 +22,10 @@ from staircase_fast.losses.rows import check_parameter_length
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import documents
-from staircase_fast.typing import Axes, ColumnLike
+from staircase_fast.typing import Axes, ColumnLike, public_class
 
 
+@public_class("staircase_fast")
 @dataclass(frozen=True, repr=False, eq=False)
 class Reliability:
     """What `reliability` returns.

@@ -17,7 +17,7 @@ from staircase_fast.losses.rows import Rows
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.steps import read_queries
 from staircase_fast.storage.saved import Saved
-from staircase_fast.typing import ColumnLike, ScalarLike
+from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
 RULES = ("log", "brier")
 Rule = Literal["log", "brier"]
@@ -27,6 +27,7 @@ _Values = TypeVar("_Values", np.float64, _Floats)
 _MOST = np.finfo(np.float64).max
 
 
+@public_class("staircase_fast")
 class ProbabilityPair(NamedTuple, Generic[_Values]):
     """What `predict` of a Venn-Abers predictor returns.
 
@@ -49,6 +50,7 @@ class ProbabilityPair(NamedTuple, Generic[_Values]):
     p1: _Values
 
 
+@public_class("staircase_fast")
 class VennAbers(Saved):
     """Venn-Abers predictor: two probabilities for each score, one of which is calibrated, whatever the data.
 

@@ -30,7 +30,7 @@ from staircase_fast.losses import (
 from staircase_fast.losses.rows import Rows, check_has_derivative, check_parameter_length, check_rows_and_parameters
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.typing import Bounds, ColumnLike
+from staircase_fast.typing import Bounds, ColumnLike, public_class
 
 _Floats = NDArray[np.float64]
 _ULP = 2.0**-52
@@ -41,6 +41,7 @@ _TINY = 2.0**-1074  # the least float above 0
 _NO_PARAMETER = np.zeros(1)
 
 
+@public_class("staircase_fast")
 class Certificate(NamedTuple):
     """What `certify` returns.
 

@@ -21,12 +21,13 @@ from staircase_fast.staircase.middles import centered_ends
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps
 from staircase_fast.storage import files
-from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds
+from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds, public_class
 
 _put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
 
 
+@public_class("staircase_fast")
 class StaircaseMap(Mapping[Key, Staircase]):
     """Staircases by the keys of their groups.
 

@@ -14,10 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.typing import public_class
+
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "NOT_GIVEN", "__reduce__": lambda _: "NOT_GIVEN"})()
 _MOST_SHOWN = 80  # characters of a value in a message
 
 
+@public_class("staircase_fast")
 class InvalidInputError(ValueError):
     """Input that does not meet a requirement.
 
@@ -105,12 +108,9 @@ class InvalidInputError(ValueError):
         return f"{self.file}: {text}" if self.file is not None else text
 
 
+@public_class("staircase_fast")
 class InvalidTypeError(InvalidInputError, TypeError):
     """Input of a wrong type.  It is also a TypeError."""
-
-
-for _class in (InvalidInputError, InvalidTypeError):  # the public name, also in tracebacks and pickles
-    _class.__module__ = "staircase_fast"
 
 
 def shown(value: object) -> str:

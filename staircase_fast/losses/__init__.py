@@ -27,6 +27,7 @@ from staircase_fast.losses.builtin import (
     TweedieDeviance,
 )
 from staircase_fast.losses.custom import Custom, UpdateRule
+from staircase_fast.typing import public_class
 
 __all__ = [
     "Custom",
@@ -50,8 +51,8 @@ __all__ = [
 if TYPE_CHECKING:  # the kernel has no stub
     _losses: Any
 
-for _name in __all__:  # pickles contain public names only
-    globals()[_name].__module__ = __name__
+for _name in __all__:
+    public_class(__name__)(globals()[_name])
 
 _BUILTIN: tuple[type[Loss], ...] = (
     SquaredError, LogLoss, PoissonDeviance, GammaDeviance, TweedieDeviance, Logistic, Linex, Expectile, Quantile, Huber,

@@ -20,9 +20,10 @@ from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
 from staircase_fast.sklearn import checks
 from staircase_fast.sklearn.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
-from staircase_fast.typing import ColumnLike, Direction, Interpolation
+from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
 
 
+@public_class("staircase_fast.sklearn")
 class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Calibrated probabilities: of a classifier, or of raw scores with no classifier around.
 

@@ -18,8 +18,10 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.errors import arguments_named
 from staircase_fast.sklearn import checks
 from staircase_fast.staircase.result import Staircase
+from staircase_fast.typing import public_class
 
 
+@public_class("staircase_fast.sklearn")
 class CalibratedPair(NamedTuple):
     """A fitted classifier and the staircases of its scores.
 

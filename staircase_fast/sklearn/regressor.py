@@ -18,9 +18,10 @@ from staircase_fast.losses import Loss, loss_of
 from staircase_fast.sklearn import checks
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams.accumulator import Accumulator
-from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds
+from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds, public_class
 
 
+@public_class("staircase_fast.sklearn")
 class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Isotonic regression: `sklearn.isotonic.IsotonicRegression`, exact, fast, and under any loss.
 

@@ -16,7 +16,7 @@ from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import _lookup, as_json, cells, middles
 from staircase_fast.staircase.steps import Steps, check_output, check_steps, read_queries, refuse_outside
 from staircase_fast.storage.saved import Saved
-from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike
+from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
 
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
 _NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
@@ -26,6 +26,7 @@ _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
 
 
+@public_class("staircase_fast")
 class Staircase(Saved):
     """A monotone staircase: `n_steps` steps in ascending order of score.
 

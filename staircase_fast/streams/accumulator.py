@@ -25,7 +25,7 @@ from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file, checks, levels
 from staircase_fast.streams.levels import Run
-from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike
+from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike, public_class
 
 _FEWEST_WAITING = 64  # that there is room for
 _MOST_WAITING = 1 << 18
@@ -54,6 +54,7 @@ class _State(NamedTuple):
     stairs: Staircase | None = None
 
 
+@public_class("staircase_fast")
 class Accumulator:
     """A fit of rows that come batch by batch: what `fit` would make of all of them at once, bit for bit.
 

@@ -14,13 +14,14 @@ from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage.saved import Saved
 from staircase_fast.streams import arrivals, checks, snapshot
-from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike
+from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike, public_class
 
 _MANY_WAITING = 1024  # rows that are worth a call of a kernel
 _PLAIN = frozenset((float, int, bool, np.float64))  # numbers that need no second look
 _EXACT = 2.0**53  # from here on, integers may not be floats
 
 
+@public_class("staircase_fast")
 class Online(Saved):
     """The optimal staircase of rows that arrive in score order, one by one or many at a time.
 

@@ -16,9 +16,10 @@ from staircase_fast.inputs.rows import check_weights, read_targets, read_weights
 from staircase_fast.losses import SquaredError
 from staircase_fast.losses.rows import check_targets
 from staircase_fast.streams import _prefix
-from staircase_fast.typing import ColumnLike
+from staircase_fast.typing import ColumnLike, public_class
 
 
+@public_class("staircase_fast")
 class UnimodalResult(NamedTuple):
     """What `unimodal_regression` returns.
 

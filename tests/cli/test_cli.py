@@ -699,7 +699,8 @@ def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
 def test_no_command_loads_pandas(folder):
     """It takes longer than all else, and pyarrow, which does so on the least occasion, loses interrupts meanwhile."""
     program = (
-        "import sys; from staircase_fast import cli; code = arguments.main(); sys.exit(code or 'pandas' in sys.modules)"
+        "import sys; from staircase_fast.cli import arguments; code = arguments.main();"
+        "sys.exit(code or 'pandas' in sys.modules)"
     )
     for words in (
         ["fit", "data.csv", "--model", "m.json"],
@@ -980,7 +981,7 @@ def test_apply_takes_memory_for_some_row_groups_only(folder):
     parquet.write_table(given, "big.parquet", row_group_size=20_000)
     sf.fit([0, 0.5], [0, 1]).save("m.json")
     program = (
-        "import sys, pyarrow; from staircase_fast import cli; code = arguments.main(sys.argv[1:]);"
+        "import sys, pyarrow; from staircase_fast.cli import arguments; code = arguments.main(sys.argv[1:]);"
         "print(pyarrow.default_memory_pool().max_memory(), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(

@@ -25,7 +25,7 @@ def test_a_script_of_a_user_is_clean_in_the_strict_mode_of_mypy():
         pytest.skip("the types of numpy 1 know neither buffers nor streams of DLPack")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", str(SCRIPT)],
-        cwd=SCRIPT.parent.parent,  # settings as in `make lint`, strict: what that has read is not read again
+        cwd=SCRIPT.parents[2],  # settings as in `make lint`, strict: what that has read is not read again
         capture_output=True,
         text=True,
         check=False,

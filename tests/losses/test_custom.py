@@ -447,7 +447,7 @@ def test_nan_of_a_compiled_function_names_the_sample_as_well(name, increasing):
 @at_each_place
 def test_a_decreasing_derivative_names_the_sample(name, increasing):
     x, y, w = BAD_ROWS[name]
-    with pytest.raises(ValueError, match=r"must not decrease as z increases; it does for sample 5 near z = "):
+    with pytest.raises(ValueError, match=r"must not decrease as z increases; it decreases for sample 5 at z = "):
         sf.fit(x, y, sample_weight=w, loss=Custom(falling_at_three), increasing=increasing)
 
 
@@ -710,7 +710,7 @@ def test_compiled_functions_of_other_types_are_refused(make):
 def test_a_compiled_derivative_that_decreases_is_refused():
     y = np.array([0.0, 1.0, 2.0, 3.0])
     falling = DOUBLES(lambda z, y: (y - z) if y == 2.0 else z - y)
-    with pytest.raises(ValueError, match="must not decrease as z increases; it does for sample 2"):
+    with pytest.raises(ValueError, match="must not decrease as z increases; it decreases for sample 2"):
         sf.fit(np.arange(4), y, loss=Custom(falling))
 
 
@@ -1047,7 +1047,7 @@ def test_a_compiled_derivative_that_is_nan_only_between_the_ends_is_refused_when
 
 
 def test_a_compiled_derivative_takes_no_args():
-    with pytest.raises(ValueError, match=r"`args` must be empty where `derivative` is compiled; got \(1.0,\)"):
+    with pytest.raises(ValueError, match=r"`args` must be empty if `derivative` is compiled; got \(1.0,\)"):
         Custom(plain, (1.0,))
 
 

@@ -261,7 +261,8 @@ def test_infinite_scores_and_values_lie_a_little_outside(ax):
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "staircase_fast.staircase.plot", raising=False)
+    for module in ("staircase.plot", "calibration.plots"):
+        monkeypatch.delitem(sys.modules, f"staircase_fast.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     for draw in (known().plot, sf.fit([1, 2], [1, 2]).plot):
         with pytest.raises(ImportError, match=r"a plot needs matplotlib, .* pip install 'staircase_fast\[plot\]'"):
