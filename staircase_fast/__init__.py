@@ -21,14 +21,14 @@ sums), storage (files) and threads.py.
 from typing import TYPE_CHECKING, Any
 
 from staircase_fast import losses as losses
+from staircase_fast.errors import InvalidInputError as InvalidInputError
+from staircase_fast.errors import InvalidTypeError as InvalidTypeError
 from staircase_fast.fitting import IsotonicResult as IsotonicResult
 from staircase_fast.fitting import fit as fit
 from staircase_fast.fitting import isotonic_regression as isotonic_regression
-from staircase_fast.inputs.errors import InvalidInputError as InvalidInputError
-from staircase_fast.inputs.errors import InvalidTypeError as InvalidTypeError
-from staircase_fast.settings import get_num_threads as get_num_threads
-from staircase_fast.settings import set_num_threads as set_num_threads
 from staircase_fast.staircase.result import Staircase as Staircase
+from staircase_fast.threads import get_num_threads as get_num_threads
+from staircase_fast.threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
     from staircase_fast.bisection.anytime import Anytime as Anytime

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings, threads
+from staircase_fast import threads
 from staircase_fast.arithmetic.exact import scale_of, summary_of
 from staircase_fast.bisection import solve
 from staircase_fast.inputs.options import (
@@ -154,7 +154,7 @@ def fit(
     patience = solve.Limits(
         check_tolerance(tol), check_round_count(max_rounds),
         solve.deadline_after(check_seconds(max_seconds)),
-        settings.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
+        threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
     columns = read_columns(scores, targets, sample_weight)
     check_parameter_length(the_loss, len(columns[0]))
@@ -173,7 +173,7 @@ def of_columns(
     if not loss.is_mean:
         return _by_loss(columns, loss, rising, bounds, patience)
     limits = limits_of(loss, bounds)
-    workers = settings.num_threads(n_threads, len(columns[0]))
+    workers = threads.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= sorted_rows.FEW_ROWS:
         table = sorted_rows.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
         if table is not None:
@@ -306,12 +306,12 @@ def isotonic_regression(
     check_parameter_length(the_loss, n)
     if not the_loss.is_mean:
         places = np.arange(n, dtype=np.float64)
-        patience = solve.Limits(n_threads=settings.num_threads(n_threads, n))
+        patience = solve.Limits(n_threads=threads.num_threads(n_threads, n))
         stairs = _by_loss((places, targets, w), the_loss, rising, None, patience, ("y", "weights"))
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
-    workers = settings.num_threads(n_threads, n)
+    workers = threads.num_threads(n_threads, n)
     if n <= sorted_rows.FEW_ROWS:
         result = sorted_rows.regress_few(targets, w, the_loss, decreasing=not rising)
         if result is not None:

@@ -1,41 +1,114 @@
-"""Work shared among threads.
+"""Threads: how many a call uses, and how it shares work among them.
 
-Kernels give up the GIL, so plain Python threads run them side by side.  Threads live only as long as a call: there is
-no pool that a fork could break, and nothing to shut down.
+Kernels release the GIL, so plain Python threads run them in parallel.  Threads live only as long as a call: there is no
+pool that a fork could break, and nothing to shut down.
 """
 
 from __future__ import annotations
 
 import itertools
+import operator
+import os
 from collections.abc import Callable
 from typing import TypeVar
 
-ROWS_EACH = 1 << 18  # fewer are done before a thread has begun
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+
+ROWS_EACH = 1 << 18  # fewer rows are done before a thread has started
+_VARIABLE = "STAIRCASE_FAST_NUM_THREADS"
+_default: int | None = None
 
 T = TypeVar("T")
 
 
+def set_num_threads(n: int | None) -> None:
+    """Set the default number of threads.
+
+    Parameters
+    ----------
+    n : int or None
+        At least 1.  None restores the initial default: the value of the environment variable
+        STAIRCASE_FAST_NUM_THREADS, or the number of processors that this process may use.
+
+    Notes
+    -----
+    Small inputs always use one thread.  Results do not depend on the number of threads.
+
+    Thread-safety: affects all threads of the process, from their next call on.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.set_num_threads(2)
+    >>> sf.get_num_threads()
+    2
+    >>> sf.set_num_threads(None)
+    """
+    global _default  # noqa: PLW0603  (a setting of the process)
+    _default = None if n is None else _check_thread_count("n", n)
+
+
+def get_num_threads() -> int:
+    """Return the default number of threads.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.get_num_threads() >= 1
+    True
+    """
+    if _default is not None:
+        return _default
+    variable = os.environ.get(_VARIABLE)
+    if variable:
+        if not variable.isdecimal() or int(variable) < 1:
+            requirement = f"the environment variable {_VARIABLE} must be an integer >= 1"
+            raise InvalidInputError("", requirement, value=variable)
+        return int(variable)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def num_threads(n_threads: int | None, n_rows: int) -> int:
+    """The number of threads for a call with this argument.  Small calls do not ask the system, which is slow."""
+    if n_threads is not None:
+        return _check_thread_count("n_threads", n_threads)
+    return get_num_threads() if n_rows >= ROWS_EACH else 1
+
+
+def _check_thread_count(argument: str, number: object) -> int:
+    requirement = "must be an integer >= 1 or None"
+    try:
+        found = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidTypeError(argument, requirement, value=number) from None
+    if found < 1 or isinstance(number, bool):
+        raise InvalidInputError(argument, requirement, value=number)
+    return found
+
+
 def parts(n_rows: int, n_threads: int) -> list[slice]:
-    """The rows that each thread takes: one part each, all of about the same size."""
+    """Divide the rows into one part for each thread, all of about the same size."""
     return cut(n_rows, min(n_threads, n_rows // ROWS_EACH))
 
 
 def cut(n: int, n_parts: int) -> list[slice]:
-    """About so many parts of about the same size, at least one."""
+    """Divide n rows into at most `n_parts` parts of about the same size, at least one."""
     n_parts = max(1, min(n_parts, n))
     ends = [n * part // n_parts for part in range(n_parts + 1)]
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
 def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
-    """Return what the task makes of each part.
+    """Run the task on each part, in threads; return the results in order.
 
-    The calling thread does the first part, and then those that no other thread has begun: if the system refuses to
-    start threads, it does all of them.  No thread outlives the call.  After an error, no further part is begun.
+    The calling thread runs the first part, then parts that no other thread has started.  If the system cannot start
+    threads, it runs all of them.  No thread outlives the call.  After an error, no further part is started.
     """
     if len(shares) == 1:
         return [task(shares[0])]
-    import threading  # only who shares work waits for it
+    import threading  # imported only if work is shared: it is slow to import
 
     results: dict[int, T] = {}
     errors: list[BaseException] = []
@@ -51,7 +124,7 @@ def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
             while part is not None:
                 results[part] = task(shares[part])
                 part = next_part()
-        except BaseException as error:  # noqa: BLE001  (the caller gets it)
+        except BaseException as error:  # noqa: BLE001  (raised again by the caller)
             errors.append(error)
 
     helpers: list[threading.Thread] = []
@@ -60,7 +133,7 @@ def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
             helpers.append(threading.Thread(target=work))
             helpers[-1].start()
     except (RuntimeError, MemoryError):
-        pass  # the threads that have started are enough
+        pass  # continue with the threads that have started
     except BaseException as error:  # noqa: BLE001  (a signal: raised when all threads are done)
         errors.append(error)
     if not errors:
@@ -74,5 +147,5 @@ def each(task: Callable[[slice], T], shares: list[slice]) -> list[T]:
     if errors:
         raise errors[0]
     if len(results) < len(shares):
-        raise MemoryError  # a thread had none left, not even to keep its error
+        raise MemoryError  # a thread had no memory left to store its error
     return [results[part] for part in range(len(shares))]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, scale_of
 from staircase_fast.bisection import rounds
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.errors import InvalidInputError
 from staircase_fast.losses import (
     Custom,
     Huber,

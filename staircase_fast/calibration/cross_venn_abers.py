@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings
+from staircase_fast import threads
 from staircase_fast.calibration import venn_checks, venn_document
 from staircase_fast.calibration.pairs import Pairs
 from staircase_fast.calibration.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
@@ -277,7 +277,7 @@ def _look_up(
 ) -> tuple[list[Any], list[Any]]:
     """What the table of each fold holds for each query; it has a row for each step."""
     queries, shape = venn_checks.fold_queries(scores, len(found))
-    n_threads = settings.num_threads(n_threads, len(queries))
+    n_threads = threads.num_threads(n_threads, len(queries))
     first, second = [], []
     for fold, (pairs, table) in enumerate(zip(found, tables, strict=True)):
         own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from staircase_fast import settings
+from staircase_fast import threads
 from staircase_fast.bisection import solve
 from staircase_fast.calibration import decomposition
 from staircase_fast.calibration import reliability_checks as judge
@@ -270,7 +270,7 @@ def reliability(
     columns = read_columns(scores, targets, sample_weight)
     n = len(columns[0])
     check_parameter_length(loss, n)
-    workers = settings.num_threads(n_threads, n)
+    workers = threads.num_threads(n_threads, n)
     ends = judge.forecasts(columns, loss, workers)
     if loss.value_range == (0.0, 1.0):
         ends = 0.0, 1.0
@@ -281,7 +281,7 @@ def reliability(
     found = None
     if plan is not None:
         # rows are resampled many times: fewer of them are worth a thread
-        found = make_bands(columns, loss, stairs, plan, settings.num_threads(n_threads, 64 * n))
+        found = make_bands(columns, loss, stairs, plan, threads.num_threads(n_threads, 64 * n))
     name = loss.name if isinstance(loss, judge.Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, histogram, found)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import extent_of
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError, refuse_entries
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.options import check_choice, check_function, check_number
 from staircase_fast.inputs.rows import Columns, check_no_nan
 from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of

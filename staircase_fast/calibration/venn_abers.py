@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings
+from staircase_fast import threads
 from staircase_fast.arithmetic.exact import LABELS, Extent, joined_extent, scale_of
 from staircase_fast.calibration import _venn, venn_checks, venn_document
 from staircase_fast.calibration.pairs import Pairs
@@ -196,7 +196,7 @@ class VennAbers(Saved):
         """
         pairs, _ = self._known()
         queries, shape = read_queries(scores)
-        found = pairs.look_up(queries, pairs.values, settings.num_threads(n_threads, len(queries)))
+        found = pairs.look_up(queries, pairs.values, threads.num_threads(n_threads, len(queries)))
         return ProbabilityPair(*(one.reshape(shape)[()] for one in found))
 
     @overload
@@ -231,7 +231,7 @@ class VennAbers(Saved):
         check_choice("rule", rule, RULES)
         pairs, _ = self._known()
         queries, shape = read_queries(scores)
-        n_threads = settings.num_threads(n_threads, len(queries))
+        n_threads = threads.num_threads(n_threads, len(queries))
         if len(queries) < len(pairs.left):
             found = merged(*pairs.look_up(queries, pairs.values, n_threads), rule)
         else:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, extent_of, order_of
+from staircase_fast.errors import refuse_entries
 from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
-from staircase_fast.inputs.errors import refuse_entries
 from staircase_fast.inputs.options import check_number
 from staircase_fast.inputs.rows import check_no_nan, check_same_length, check_weights, read_scores, read_weights
 from staircase_fast.losses.rows import Rows

@@ -1,4 +1,11 @@
-"""certificate."""
+"""The proof that a staircase is optimal, or a bound on how far it is from the optimum.
+
+With P_n the sum of -l'_m(z_m) over the first n samples: z is optimal if it is monotone, P_n >= 0 everywhere, and
+P_n = 0 at the end of each step.  `gap.py` has `certify` and turns the sums into a bound on the excess loss;
+`_slope_sums.pyx` computes them with their rounding errors.
+
+Tests: tests/certificate.
+"""
 
 from typing import TYPE_CHECKING, Any
 

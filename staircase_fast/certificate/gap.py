@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from staircase_fast.bisection import rounds, solve
 from staircase_fast.bisection.solve import Samples
 from staircase_fast.certificate import _slope_sums
-from staircase_fast.inputs.errors import InvalidTypeError
+from staircase_fast.errors import InvalidTypeError
 from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import (

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import refuse_missing
 from staircase_fast.inputs import columns_arrow
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.errors import refuse_missing
 from staircase_fast.losses import WITHOUT_DEFAULT, Loss, loss_class, loss_of
 from staircase_fast.storage.files import TEMPORARY
 

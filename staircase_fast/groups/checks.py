@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, extent_of
+from staircase_fast.errors import refuse_entries
 from staircase_fast.groups import _together
 from staircase_fast.inputs.columns import (
     Column,
-    _as_float_if_exact,
-    _from_anything,
+    as_array,
+    as_exact_float,
     exports_arrow,
     made_by,
     read_array,
@@ -25,7 +26,6 @@ from staircase_fast.inputs.columns import (
     read_float_column,
     reading,
 )
-from staircase_fast.inputs.errors import refuse_entries
 from staircase_fast.inputs.options import import_optional
 from staircase_fast.inputs.rows import NO_WEIGHTS, Columns, check_each_weight, check_no_nan, read_scores, read_weights
 from staircase_fast.losses.rows import check_parameter_length, check_targets
@@ -79,7 +79,7 @@ def group_column(given: Any, n: int) -> GroupColumn:
 
 def _objects(given: Any) -> Column:
     """What is no array, as one; numpy makes floats of all entries if one is, or of integers that are large."""
-    array = _from_anything("groups", given)
+    array = as_array("groups", given)
     return np.asarray(given, dtype=object) if array.dtype.kind == "f" else array
 
 
@@ -306,7 +306,7 @@ def table(name: str, given: Any, *, exact: bool = False) -> Column:
 def score_table(given: Any) -> Column:
     """Scores of columns."""
     whole = table("scores", given, exact=True)
-    return whole if whole.dtype.kind == "f" else _as_float_if_exact("scores", whole.reshape(-1)).reshape(whole.shape)
+    return whole if whole.dtype.kind == "f" else as_exact_float("scores", whole.reshape(-1)).reshape(whole.shape)
 
 
 def tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:

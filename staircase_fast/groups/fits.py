@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings, threads
+from staircase_fast import threads
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, scale_of
 from staircase_fast.bisection import solve
 from staircase_fast.fitting import costs_no_more, limits_of, of_columns
@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
     n_threads: int | None
 
     def patience(self) -> solve.Limits:
-        return solve.Limits(n_threads=settings.num_threads(self.n_threads, threads.ROWS_EACH))
+        return solve.Limits(n_threads=threads.num_threads(self.n_threads, threads.ROWS_EACH))
 
 
 def fit_groups(
@@ -103,7 +103,7 @@ def fit_groups(
 def _wanted(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Wanted:
     wanted = Wanted(loss_of(loss), check_direction(increasing, auto=True), bounds, n_threads)
     check_bounds(bounds)
-    settings.num_threads(n_threads, 0)
+    threads.num_threads(n_threads, 0)
     if wanted.rising is None:
         check_is_comparable(wanted.loss)
     return wanted
@@ -112,7 +112,7 @@ def _wanted(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: 
 def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> StaircaseMap:
     """The staircases of rows whose groups are known."""
     x, y, w = columns
-    workers = settings.num_threads(wanted.n_threads, len(x))
+    workers = threads.num_threads(wanted.n_threads, len(x))
     groups = grouped.numbered(column, workers)
     limits = limits_of(wanted.loss, wanted.bounds)
     # as in `fit`, means tell the direction

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings, threads
+from staircase_fast import threads
 from staircase_fast.groups import checks, map_file
 from staircase_fast.groups.checks import GroupColumn, Key
 from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
@@ -222,7 +222,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         checks.default_staircase(default, Staircase)
         queries = checks.query_column(scores)
-        workers = settings.num_threads(n_threads, len(queries))
+        workers = threads.num_threads(n_threads, len(queries))
         result = np.empty(len(queries))
         if not len(queries):
             checks.no_groups(groups)
@@ -301,7 +301,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         columns = checks.score_table(scores)
         checks.table_width(len(columns), len(self))
         result = np.empty(columns.shape)
-        workers = settings.num_threads(n_threads, columns.size)
+        workers = threads.num_threads(n_threads, columns.size)
 
         def look_up(part: slice) -> None:
             for place in range(part.start, part.stop):

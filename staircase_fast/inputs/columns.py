@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError, refuse_entries, refuse_missing
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries, refuse_missing
 
 Column = NDArray[Any]
 
@@ -67,7 +67,7 @@ def read_column(name: str, values: Any, *, exact: bool = False) -> Column:
 def read_float_column(name: str, values: Any) -> Column:
     """A column of float64 or float32; integers that would be rounded are invalid, because scores would merge."""
     x = read_column(name, values, exact=True)
-    return x if x.dtype.kind == "f" else _as_float_if_exact(name, x)
+    return x if x.dtype.kind == "f" else as_exact_float(name, x)
 
 
 def read_array(name: str, values: Any, *, exact: bool = False) -> Column:
@@ -75,13 +75,14 @@ def read_array(name: str, values: Any, *, exact: bool = False) -> Column:
 
     `exact`: integers among objects that float64 would round are invalid.
     """
-    array = values if type(values) is np.ndarray else _from_anything(name, values)
+    array = values if type(values) is np.ndarray else as_array(name, values)
     if array.dtype not in _READABLE:  # byte-swapped arrays as well
         array = _widened(name, array, exact=exact)
     return array if array.flags.aligned else array.copy()
 
 
-def _from_anything(name: str, values: Any) -> Column:
+def as_array(name: str, values: Any) -> Column:
+    """An array of any type, read by the protocol that copies least."""
     if not isinstance(values, _PLAIN):
         if isinstance(values, (np.ndarray, np.generic)):
             return _from_numpy(name, values)
@@ -151,7 +152,8 @@ def _widened(name: str, array: Column, *, exact: bool) -> Column:
     return array.astype(np.int64)
 
 
-def _as_float_if_exact(name: str, x: Column) -> Column:
+def as_exact_float(name: str, x: Column) -> Column:
+    """Integers as float64; those that would be rounded are invalid."""
     as_float = x.astype(np.float64)
     if x.dtype.itemsize == 8:
         back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)

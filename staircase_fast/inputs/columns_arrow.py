@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import refuse_missing
 from staircase_fast.inputs import _arrow
 from staircase_fast.inputs.columns import Column, reading, side_by_side
-from staircase_fast.inputs.errors import refuse_missing
 
 # Arrow's letters for numbers, and numpy's
 _NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from staircase_fast.errors import refuse_missing
 from staircase_fast.inputs.columns import Column, read_array, side_by_side
-from staircase_fast.inputs.errors import refuse_missing
 
 
 def read(name: str, values: Any) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 
 
 def check_direction(increasing: object, *, auto: bool) -> bool | None:
@@ -89,25 +89,15 @@ def check_seconds(max_seconds: object) -> float:
 
 def check_round_count(max_rounds: object) -> float:
     """The limit on the number of rounds; inf if it is None."""
-    return math.inf if max_rounds is None else _check_integer("max_rounds", max_rounds, 0)
-
-
-def check_thread_count(argument: str, number: object) -> int:
-    """A number of threads."""
-    found = _check_integer(argument, number, 1)
-    if isinstance(number, bool):
-        raise InvalidInputError(argument, "must be an integer >= 1 or None", value=number)
-    return found
-
-
-def _check_integer(argument: str, number: object, least: int) -> int:
-    requirement = f"must be an integer >= {least} or None"
+    requirement = "must be an integer >= 0 or None"
+    if max_rounds is None:
+        return math.inf
     try:
-        found = operator.index(number)  # type: ignore[arg-type]
+        found = operator.index(max_rounds)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidTypeError(argument, requirement, value=number) from None
-    if found < least:
-        raise InvalidInputError(argument, requirement, value=number)
+        raise InvalidTypeError("max_rounds", requirement, value=max_rounds) from None
+    if found < 0:
+        raise InvalidInputError("max_rounds", requirement, value=max_rounds)
     return found
 
 

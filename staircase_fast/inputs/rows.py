@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent, order_of
+from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import Column, read_column, read_float_column
-from staircase_fast.inputs.errors import InvalidInputError, refuse_entries
 from staircase_fast.typing import ColumnLike
 
 Columns = tuple[Column, Column, Column]  # scores, targets, weights

@@ -9,7 +9,7 @@ Tests: tests/losses.
 
 from typing import TYPE_CHECKING, Any
 
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.losses.base import Loss
 from staircase_fast.losses.builtin import (
     Expectile,

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import refuse_entries
 from staircase_fast.inputs.columns import read_array
-from staircase_fast.inputs.errors import refuse_entries
 from staircase_fast.losses import _losses
 from staircase_fast.losses.parameters import range_text
 from staircase_fast.typing import ColumnLike, ScalarLike

@@ -11,7 +11,7 @@ import datetime as dt
 import sys
 from typing import Any, NamedTuple, NoReturn
 
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 
 PLAIN, WITH_DATA = 13, 14  # numbers in `_slopes.pxd`
 _SIGNATURES = {"double(double,double)": PLAIN, "double(double,double,void*)": WITH_DATA}

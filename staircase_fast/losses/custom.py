@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.columns import reading
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.options import as_real, check_function
 from staircase_fast.losses import _losses
 from staircase_fast.losses import compiled as compiled_functions

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import read_array
-from staircase_fast.inputs.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.options import check_number
 from staircase_fast.typing import ColumnLike
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.rows import check_weights, refuse_nan
 from staircase_fast.losses import units
 from staircase_fast.losses.base import Loss

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent
+from staircase_fast.errors import refuse_entries
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.errors import refuse_entries
 
 if TYPE_CHECKING:
     from staircase_fast.losses import Loss

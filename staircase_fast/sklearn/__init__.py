@@ -1,4 +1,9 @@
-"""Estimators for scikit-learn: the extra `staircase_fast[sklearn]`.
+"""Estimators for scikit-learn, in the extra `staircase_fast[sklearn]`.
+
+`regressor.py` has `StaircaseRegressor`, a drop-in replacement for scikit-learn's IsotonicRegression.  `calibrator.py`
+has `StaircaseCalibrator`, which calibrates scores or cross-fits a classifier (`crossfit.py`).
+
+Tests: tests/sklearn.
 
 >>> from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
 >>> StaircaseRegressor().fit_transform([1, 2, 3], [1, 3, 2])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from staircase_fast.calibration.classes import Options, probabilities
 from staircase_fast.calibration.priors import PSEUDO_COUNTS
-from staircase_fast.inputs.errors import arguments_named
+from staircase_fast.errors import arguments_named
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
 from staircase_fast.sklearn import checks

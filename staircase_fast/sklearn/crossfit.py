@@ -14,8 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from staircase_fast.calibration.classes import Options, fit_classes
+from staircase_fast.errors import arguments_named
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.errors import arguments_named
 from staircase_fast.sklearn import checks
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import public_class

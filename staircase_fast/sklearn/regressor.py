@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from staircase_fast.errors import arguments_named
 from staircase_fast.fitting import fit
-from staircase_fast.inputs.errors import arguments_named
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.sklearn import checks

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.losses import UpdateRule
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings, threads
+from staircase_fast import threads
 from staircase_fast.inputs.options import check_choice, check_direction, check_interpolation
 from staircase_fast.inputs.rows import check_no_nan, refuse_nan
 from staircase_fast.losses import Loss, loss_of
@@ -221,7 +221,7 @@ class Staircase(Saved):
         linear = how == "linear"
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = read_queries(scores)
-        n_threads = settings.num_threads(n_threads, len(queries))
+        n_threads = threads.num_threads(n_threads, len(queries))
         result = np.empty(shape) if out is None else check_output(out, shape)
         if outside == "raise":
             refuse_outside(queries, float(self.left[0]), float(self.right[-1]))

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
-from staircase_fast.inputs.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.rows import check_same_length, read_scores
 from staircase_fast.losses import Loss
 from staircase_fast.losses.parameters import range_text

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast import settings, threads
+from staircase_fast import threads
 from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, joined_extent
 from staircase_fast.bisection import solve
 from staircase_fast.fitting import of_columns
@@ -235,7 +235,7 @@ class Accumulator:
 
     def _fitted(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
         if isinstance(run.columns, levels.Kept):
-            patience = solve.Limits(n_threads=settings.num_threads(None, threads.ROWS_EACH))
+            patience = solve.Limits(n_threads=threads.num_threads(None, threads.ROWS_EACH))
             return of_columns(run.columns, self._loss, self._increasing, bounds, patience, None)
         low, high = self._loss.value_range
         limits = max(limits[0], low), min(limits[1], high)
