@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation: `make docs`.  Pictures and lists of names are made on the way, in docs/made."""
+"""Sphinx configuration for `make docs`.  Pictures and lists of names are generated into docs/made."""
 
 import importlib
 import inspect
@@ -10,7 +10,7 @@ import staircase_fast
 
 HERE = Path(__file__).parent
 MADE = HERE / "made"
-PICTURES = ("cumulative_sums", "survey", "rounds")
+PICTURES = ("architecture", "cumulative_sums", "survey", "rounds")
 MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn", "staircase_fast.typing")
 sys.path.insert(0, str(HERE / "pictures"))
 
@@ -23,17 +23,17 @@ extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autos
 templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
-# what every mapping has, what is a field and a module too, what scikit-learn describes
-nitpick_ignore = [("py:obj", name) for name in ("values", "bands", "set_output")]
+# a method of every mapping; fields or arguments with the name of a module; a method that scikit-learn documents
+nitpick_ignore = [("py:obj", name) for name in ("values", "bands", "rows", "set_output")]
 OTHERS = "duckdb|matplotlib|numba|numpy|onnx|onnxruntime|pandas|polars|pyarrow|scipy|sklearn"
-nitpick_ignore_regex = [("py:.*", rf"({OTHERS})(\..*)?")]  # no list of their names is downloaded
-default_role = "autolink"  # a name in backquotes is a link where there is something of that name
+nitpick_ignore_regex = [("py:.*", rf"({OTHERS})(\..*)?")]  # their inventories are not downloaded
+default_role = "autolink"  # a name in backquotes becomes a link if it can be imported
 
 autosummary_generate = True
-autodoc_typehints = "none"  # numpydoc says what an argument is
+autodoc_typehints = "none"  # the docstrings state the types
 numpydoc_show_class_members = False  # the template lists them
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # pieces of the README begin where they do
+suppress_warnings = ["myst.header"]  # included parts of the README start below the top heading level
 
 html_theme = "furo"
 html_title = f"staircase_fast {version}"
@@ -44,13 +44,13 @@ html_show_sphinx = False
 
 
 def make_pictures() -> None:
-    """Draw each picture anew; they take a few seconds in all."""
+    """Draw all pictures; it takes a few seconds."""
     for name in PICTURES:
         importlib.import_module(name).draw().savefig(MADE / f"{name}.svg", metadata={"Date": None})
 
 
 def make_lists() -> None:
-    """A page for each module with the names in its `__all__`, so that no name is forgotten."""
+    """Write a page for each module that lists the names in its `__all__`."""
     for module in MODULES:
         found = importlib.import_module(module)
         lines = [f"``{module}``", "=" * (len(module) + 4), "", f".. automodule:: {module}", ""]
@@ -64,8 +64,8 @@ def make_lists() -> None:
 
 
 def setup(app: object) -> None:
-    """Make what pages need before Sphinx looks for them."""
-    shutil.rmtree(MADE, ignore_errors=True)  # a page of a name that is gone would be a warning
+    """Generate pictures and lists before Sphinx reads the pages."""
+    shutil.rmtree(MADE, ignore_errors=True)  # the page of a removed name would cause a warning
     MADE.mkdir()
     make_pictures()
     make_lists()

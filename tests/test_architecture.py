@@ -1,12 +1,14 @@
 """The folders depend on each other in one direction only, and stay within the limits on size."""
 
 import ast
-import re
+import sys
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "staircase_fast"
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "pictures"))
+from imports import PACKAGE, room_of, rooms_imported, sources
+
 if not PACKAGE.exists():
     pytest.skip("needs the source tree", allow_module_level=True)
 
@@ -31,34 +33,11 @@ LEVELS = (
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # these two need each other: the public declarations and the code behind them
 TOGETHER = {"c_api", "cython_api"}
-SOURCES = sorted(path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".pyx", ".pxd"))
-
-
-def room_of(path):
-    return path.relative_to(PACKAGE).parts[0].partition(".")[0]
-
-
-def imports_of(path):
-    """Modules of the package that a file imports or cimports, also lazily and for annotations, with the names."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "staircase_fast":
-                yield from ((node.module, alias.name) for alias in node.names)
-            elif isinstance(node, ast.Import):
-                yield from ((alias.name, "") for alias in node.names if alias.name.startswith("staircase_fast."))
-        return
-    for module, names in re.findall(
-        r"^\s*from (staircase_fast[\w.]*) c?import ([^(\n]+|\([^)]*\))", text, re.MULTILINE
-    ):
-        yield from ((module, name.split(" as ")[0].strip()) for name in names.strip("()").split(",") if name.strip())
+SOURCES = sources()
 
 
 def rooms_used(path):
-    for module, name in imports_of(path):
-        parts = [*module.split(".")[1:], name]
-        if parts[0] in LEVEL:
-            yield parts[0], module, name
+    return [(room, module, name) for room, module, name in rooms_imported(path) if room in LEVEL]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
