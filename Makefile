@@ -1,17 +1,17 @@
-# Needs python3 (3.11 or later), a C compiler and make; the rest is installed into .venv.
-# What has not changed is neither installed nor built again: the stamps remember.
+# Needs python3 (3.11 or newer), a C compiler and make. Everything else is installed into .venv.
+# Stamp files record what is up to date, so unchanged parts are neither installed nor built again.
 
 PYTHON ?= python3
 ASV ?= run --quick --python=same
-# How long fuzzing lasts, and where it starts: SEED, or else the date.
+# Duration and seed of the fuzz targets; without SEED, the seed is the date.
 SECONDS ?= 60
 BUDGET = --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 FITS ?= 100
 
-# A free-threaded Python, which `make test-free-threaded` needs.
+# A free-threaded Python, for `make test-free-threaded`.
 FREE_THREADED ?= $(firstword $(shell command -v python3.14t python3.13t 2>/dev/null))
 
-# Which tests run with sanitizers: all or short.
+# Tests to run with sanitizers: all or short.
 SANITIZE ?= all
 
 ROOT := $(CURDIR)
@@ -32,7 +32,7 @@ DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
          CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
 
-# Nothing from the caller's shell may choose another package or another build.
+# Variables of the caller's shell must not select another package or another build.
 unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAIRCASE_FAST_SANITIZE
 
 .DEFAULT_GOAL := help
@@ -47,21 +47,21 @@ help:  ## list the targets
 demo: build/in-place.stamp .venv/cli.stamp .venv/plot.stamp .venv/sklearn.stamp  ## build and take the tour
 	$(HERE) -m staircase_fast demo
 
-# The wheel is what users get, so all tests run on it; the in-place build is for those who change something.
-test: lint test-wheel test-checked  ## what must pass before a merge: lint, and tests on the wheel and the checked build
+# Users install the wheel, so all tests run on it. The in-place build is for development.
+test: lint test-wheel test-checked  ## must pass before a merge: lint, tests on the wheel and on the checked build
 
-test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests, doctests and stubs on the in-place build
+test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests, doctests and stubs on the build in the source tree
 	$(HERE) -m pytest -n auto
 	$(HERE) -m pytest --doctest-modules staircase_fast
 	$(HERE) $(STUBTEST)
 
-test-checked: build/checked.stamp  ## tests on the checked build (bounds, overflow, assertions)
+test-checked: build/checked.stamp  ## tests on a build that checks bounds, overflow and assertions
 	cd build/checked-install && export PYTHONPATH="$$PWD" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PWD" \
 	&& $(ROOT_VENV) -m pytest -n auto -m "not long" "$(ROOT)/tests"
 
-# Beside numpy alone it must fit; all else that tests need is in .venv.
-test-wheel: build/wheel.stamp build/sdist.stamp  ## the same with the sdist's tests on the wheel, out of the tree
+# The first fit runs in an environment with numpy alone; the tests use .venv.
+test-wheel: build/wheel.stamp build/sdist.stamp  ## tests of the sdist on the wheel, outside the source tree
 	$(IN_SDIST_TESTS) \
 	&& "$(ROOT)/build/wheel-venv/bin/python" -c "import staircase_fast as sf; print(sf.fit([1, 2, 3], [1, 3, 2]))" \
 	&& export PYTHONPATH="$(ROOT)/build/wheel-install" \
@@ -70,26 +70,25 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## the same with the sdist's te
 	&& $(ROOT_VENV) -m pytest --doctest-modules --pyargs staircase_fast \
 	&& $(ROOT_VENV) $(STUBTEST)
 
-# Each requirement that has a least release, in that release.
-test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel beside the oldest releases of what it requires
+test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel with the oldest allowed dependencies
 	$(IN_SDIST_TESTS) \
 	&& "$(ROOT)/build/oldest-venv/bin/python" -m pytest -n auto -W ignore::DeprecationWarning tests
 
-test-browser: build/wheel.stamp  ## a report of the wheel's in a real browser; installs Chromium where it may
+test-browser: build/wheel.stamp  ## open a report in a real browser; installs Chromium if permitted
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
 
-# The import of our package alone must leave the GIL off; PYTHON_GIL=0 keeps it off beside packages that turn it on.
-test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_THREADED=path if not on PATH
+# Importing our package must leave the GIL off; PYTHON_GIL=0 keeps it off if other packages would turn it on.
+test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_THREADED=path names the Python
 	cd build/free-threaded-install && export PYTHONPATH="$$PWD" \
 	&& "$(ROOT)/$(FREE_THREADED_VENV)" -c "$$IMPORTED_FROM" "$$PWD" \
 	&& "$(ROOT)/$(FREE_THREADED_VENV)" -W error -c "$$GIL_IS_OFF" \
 	&& PYTHON_GIL=0 "$(ROOT)/$(FREE_THREADED_VENV)" -m pytest -n auto -m "not long" --skip-missing "$(ROOT)/tests"
 
-bench: build/in-place.stamp .venv/bench.stamp  ## compare our speed with other libraries'
+bench: build/in-place.stamp .venv/bench.stamp  ## compare the speed with that of other libraries
 	$(HERE) asv_benchmarks/compare.py
 
-# asv notes the machine in the home directory: this one lies under build, as do its results.
-asv: build/in-place.stamp .venv/bench.stamp  ## asv's benchmarks, each once; ASV="run ..." for more
+# asv stores facts about the machine in the home directory; here that is a folder under build, as are its results.
+asv: build/in-place.stamp .venv/bench.stamp  ## run each asv benchmark once; ASV="run ..." for other commands
 	mkdir -p build/asv/home
 	cd asv_benchmarks && export HOME="$(ROOT)/build/asv/home" ASV_PYTHONPATH="$(ROOT)" \
 	&& $(ROOT_VENV) -m asv machine --yes > "$$HOME/machine.txt" \
@@ -98,24 +97,24 @@ asv: build/in-place.stamp .venv/bench.stamp  ## asv's benchmarks, each once; ASV
 fuzz: build/in-place.stamp .venv/dev.stamp  ## property tests with many random examples
 	$(HERE) -m pytest -m hypothesis --hypothesis-profile=long
 
-fuzz-api: build/in-place.stamp .venv/dev.stamp  ## random calls, checked exactly; SECONDS=600 SEED=1 for more
+fuzz-api: build/in-place.stamp .venv/dev.stamp  ## random API calls compared with exact arithmetic; SECONDS=600 SEED=1
 	$(HERE) tests/safety/fuzz_api.py $(BUDGET)
 
-fuzz-files: build/in-place.stamp .venv/dev.stamp  ## load damaged files; SECONDS=600 SEED=1 for more
+fuzz-files: build/in-place.stamp .venv/dev.stamp  ## load randomly damaged files; SECONDS=600 SEED=1
 	$(HERE) tests/safety/fuzz_files.py $(BUDGET)
 
-certify-scales: build/in-place.stamp .venv/dev.stamp  ## certify fits of all losses at all scales; FITS=300 SEED=1 for more
+certify-scales: build/in-place.stamp .venv/dev.stamp  ## certify fits of every loss at every scale; FITS=300 SEED=1
 	$(HERE) tests/safety/certify_scales.py $(FITS) $(or $(SEED),0)
 
-fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## let allocations fail in public calls; SECONDS=600 SEED=1 for more
+fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## make memory allocations fail; SECONDS=600 SEED=1
 	$(HERE) tests/safety/fuzz_memory.py $(BUDGET)
 
-sanitize: build/address.stamp build/thread.stamp  ## tests with sanitizers of memory and threads; SANITIZE=short for some
+sanitize: build/address.stamp build/thread.stamp  ## tests with memory and thread sanitizers; SANITIZE=short for fewer
 	$(VENV) tests/safety/sanitize.py $(SANITIZE)
 
-# In copies under build/mutants, compiled there. MUTANTS selects slips and passes options, as in
-# `make mutants MUTANTS="_blocks.pxd --jobs 1"`; `--help` lists them.
-mutants: .venv/dev.stamp  ## put small slips into copies of the code, and report those that no test notices
+# Works on copies under build/mutants. MUTANTS selects faults and passes options:
+# `make mutants MUTANTS="_stack.pxd --jobs 1"`; `--help` lists them.
+mutants: .venv/dev.stamp  ## put small faults into copies of the code; report those that no test detects
 	$(VENV) tests/safety/mutants.py $(MUTANTS)
 
 lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
@@ -124,11 +123,11 @@ lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
 	PATH="$(ROOT)/.venv/bin:$$PATH" $(VENV) -m cython_lint.cython_lint $(KERNELS)
 	$(VENV) -m mypy
 
-docs: build/in-place.stamp .venv/docs.stamp  ## the documentation, as pages in build/docs
+docs: build/in-place.stamp .venv/docs.stamp  ## build the documentation in build/docs
 	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs
 	@echo "open build/docs/index.html"
 
-coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
+coverage: build/coverage.stamp  ## line coverage: Python 100 %, kernels 95 %
 	rm -rf build/coverage-data && mkdir build/coverage-data
 	find build/coverage -name '*.gcda' -delete
 	cd build/coverage-install && export PYTHONPATH="$$PWD" COVERAGE_FILE="$(COVERAGE_FILE)" \
@@ -140,12 +139,12 @@ coverage: build/coverage.stamp  ## lines covered: Python 100 %, kernels 95 %
 	$(VENV) -m gcovr build/coverage || kernels=$$?; \
 	test $$python = 0 && test $$kernels = 0
 
-clean:  ## remove all that make has made
+clean:  ## remove everything that make has created
 	rm -rf .venv build demo dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find staircase_fast -name '*.c' -delete -o -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# Installing: each stamp stands for the requirements of some extras, from pyproject.toml.
+# Installing: each stamp stands for one extra of pyproject.toml.
 
 .venv/core.stamp: pyproject.toml
 	test -x $(VENV) || $(PYTHON) -m venv .venv
@@ -158,7 +157,7 @@ clean:  ## remove all that make has made
 	$(VENV) $(PIP_INSTALL) -r .venv/$*.txt
 	@touch $@
 
-# Building: setup.py compiles only what has changed, each variant in its own directory.
+# Building: setup.py compiles only changed files, each variant in its own folder.
 
 build/in-place.stamp: $(KERNELS) setup.py .venv/core.stamp
 	$(VENV) setup.py --quiet build_ext --inplace
@@ -177,8 +176,8 @@ build/free-threaded.stamp: $(PACKAGE) build/free-threaded-venv.stamp
 	$(FREE_THREADED_PIP) --no-build-isolation --no-deps --target build/free-threaded-install .
 	@touch $@
 
-# The pip of .venv may not know free-threaded wheels, and the interpreter may have none: a new one is put on the path.
-# Optional packages without a wheel are left out, and the tests that need them are skipped.
+# The pip of .venv may not support free-threaded wheels, and the interpreter may have no pip: install a new one.
+# Optional packages without a wheel are omitted, and the tests that need them are skipped.
 build/free-threaded-venv.stamp: .venv/core.stamp
 	@test -n "$(FREE_THREADED)" || { echo "$$NO_FREE_THREADED" >&2; exit 1; }
 	@"$(FREE_THREADED)" -c "$$IS_FREE_THREADED"
@@ -189,7 +188,7 @@ build/free-threaded-venv.stamp: .venv/core.stamp
 	$(VENV) -c "$$REQUIREMENTS" test > build/free-threaded-venv/test.txt
 	while read -r requirement; do \
 	    $(FREE_THREADED_PIP) --only-binary :all: "$$requirement" 2> build/free-threaded-venv/pip.log \
-	    || echo "no wheel, left out: $$requirement"; \
+	    || echo "no wheel, omitted: $$requirement"; \
 	done < build/free-threaded-venv/test.txt
 	@touch $@
 
@@ -202,7 +201,7 @@ build/sdist.stamp: $(SDIST) .venv/dev.stamp
 	$(VENV) -m build --no-isolation --sdist --outdir build/sdist -C=--global-option=--quiet
 	@touch $@
 
-# Out of the sdist, in isolation: needs the build requirements alone. Newer tests do not matter.
+# Built from the sdist in isolation, with the build requirements alone. Changed tests do not trigger a new wheel.
 build/wheel.stamp: $(PACKAGE) | build/sdist.stamp
 	rm -rf build/wheel build/wheel-install build/wheel-venv
 	$(VENV) -m pip wheel --quiet --no-deps --wheel-dir build/wheel build/sdist/*.tar.gz
@@ -227,7 +226,7 @@ IN_SDIST_TESTS = work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
     --allowlist tests/c_api/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
 
-# Build requirements, dependencies and the extras named on the command line.
+# Prints the build requirements, the dependencies and the extras named on the command line.
 define REQUIREMENTS
 import re, sys, tomllib
 with open("pyproject.toml", "rb") as file:
@@ -262,13 +261,13 @@ export IS_FREE_THREADED
 define GIL_IS_OFF
 import sys, staircase_fast, staircase_fast.cython_api
 if sys._is_gil_enabled():
-    sys.exit("the GIL must be off after the import of staircase_fast")
+    sys.exit("importing staircase_fast must leave the GIL off")
 endef
 export GIL_IS_OFF
 
 define NO_FREE_THREADED
-No free-threaded Python was found: put python3.14t or python3.13t on PATH, or pass FREE_THREADED=path.
-To build one: unpack the source of CPython 3.13 or later, then
+No free-threaded Python was found. Put python3.14t or python3.13t on PATH, or pass FREE_THREADED=path.
+To build one, unpack the source of CPython 3.13 or newer, then run
   ./configure --disable-gil --prefix="$$HOME/python-free-threaded" && make -j2 && make install
 endef
 export NO_FREE_THREADED

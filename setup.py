@@ -1,8 +1,8 @@
-"""Extensions, directives and flags; everything else is in pyproject.toml.
+"""Extensions, Cython directives and compiler flags; everything else is in pyproject.toml.
 
-Variants, each with its own directory under build/:
+Build variants, each with its own folder under build/:
 
-release   what users get.
+release   for users.
 checked   STAIRCASE_FAST_DEBUG=1: bounds checks, assertions, undefined behaviour traps.
 coverage  STAIRCASE_FAST_COVERAGE=1: gcov counts for the lines of .pyx and .pxd files.
 address   STAIRCASE_FAST_SANITIZE=address: address and undefined-behaviour sanitizers.
@@ -31,31 +31,30 @@ else:
 CHECKED = VARIANT == "checked"
 BUILD_BASE = f"build/{VARIANT}"
 C_DIR = f"{BUILD_BASE}/cython"
-SHARED = "staircase_fast._shared"  # what Cython's memoryviews need, compiled once for all kernels
+SHARED = "staircase_fast._shared"  # Cython's memoryview code, compiled once for all kernels
 
 DIRECTIVES = {
     "language_level": 3,
-    "binding": True,  # real signatures: inspect.signature, help() and stubtest read them
+    "binding": True,  # signatures for inspect.signature, help() and stubtest
     "embedsignature": True,
     "embedsignature.format": "python",
     "boundscheck": CHECKED,
     "initializedcheck": CHECKED,
     "nonecheck": CHECKED,
     "wraparound": False,  # in the checked build a negative index is an error
-    "cdivision": True,  # in every variant: kernels mean C's division
-    "freethreading_compatible": True,  # CONTRIBUTING.md, "Free threading", says why
-    # overflowcheck stays off: it forbids unsigned wrap-around, which kernels may use. The
-    # checked build traps signed overflow instead.
+    "cdivision": True,  # in every variant: kernels rely on C's division
+    "freethreading_compatible": True,  # docs/development.md, "Free threading", gives the reasons
+    # overflowcheck stays off: it forbids unsigned wrap-around, which kernels may use. The checked build traps signed
+    # overflow instead.
 }
 
-# The values must be the same on every machine: no -ffast-math, no -march=native, no fused
-# multiply-add that only some processors have.
+# Results must be the same on every machine: no -ffast-math, no -march=native, no fused multiply-add, which only some
+# processors have.
 UNIX_MATH = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_COMPILE = {
     # Sums may overflow if inputs change during a call: they must wrap, not be undefined behaviour.
     "release": ["-O3", "-g0", "-fwrapv", *UNIX_MATH],
-    # A trap needs no runtime library. Python's own flags may hold -fwrapv, which would hide
-    # signed overflow.
+    # A trap needs no runtime library. Python's own flags may contain -fwrapv, which would hide signed overflow.
     "checked": [
         "-O1",
         "-g",
@@ -64,8 +63,8 @@ UNIX_COMPILE = {
         "-fsanitize=undefined",
         "-fsanitize-undefined-trap-on-error",
     ],
-    # An inline function that nobody calls must count as not covered: keep it for gcov, then let
-    # the linker drop it (Python's headers have some that cannot be linked).
+    # An inline function that is never called must count as not covered: keep it for gcov, then let the linker drop it
+    # (Python's headers have some that cannot be linked).
     "coverage": [
         "-O0",
         *UNIX_MATH,
@@ -74,8 +73,8 @@ UNIX_COMPILE = {
         "-fkeep-inline-functions",
         "-ffunction-sections",
     ],
-    # Unlike the checked build, these have the release's directives: an index that a kernel gets wrong must reach the
-    # sanitizer. They need the sanitizer's library preloaded (tests/safety/sanitize.py).
+    # These use the directives of the release, not of the checked build, so that a wrong index reaches the sanitizer.
+    # They need the sanitizer's library preloaded (tests/safety/sanitize.py).
     "address": [
         "-O1",
         "-g",
@@ -99,14 +98,14 @@ MSVC_COMPILE = {
     "coverage": ["/Od", "/fp:precise"],
 }
 
-# `assert` in a kernel costs nothing in a release and is live in the other variants.
+# `assert` in a kernel costs nothing in a release and is checked in the other variants.
 MACROS = [("CYTHON_WITHOUT_ASSERTIONS", "1")] if VARIANT == "release" else []
 
 
 def pin_lines(path):
-    """Repeat Cython's #line before every line it stands for, else C counts up from it.
+    """Repeat Cython's #line marker before every C line that belongs to it.
 
-    Without this, gcov books C that fills several lines on whatever follows in the .pyx file.
+    Without this, gcov attributes the further C lines of a statement to the next lines of the .pyx file.
     """
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
@@ -124,14 +123,14 @@ def pin_lines(path):
 
 
 class BuildExt(build_ext):
-    """Translates when it builds (an sdist needs no C) and picks the compiler's flags."""
+    """Translates Cython when it builds (an sdist contains no C) and chooses the compiler flags."""
 
     def finalize_options(self):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
     def run(self):
-        # cythonize looks at the dates of .pyx and .pxd files; directives live in this file.
+        # cythonize compares the dates of .pyx and .pxd files only, but the directives are in this file.
         changed = os.path.getmtime("setup.py")
         stale = any(os.path.getmtime(c) < changed for c in glob(f"{C_DIR}/**/*.c", recursive=True))
         translated = cythonize(
@@ -159,10 +158,10 @@ class BuildExt(build_ext):
 
 
 def extensions():
-    sources = {SHARED: f"{SHARED.replace('.', '/')}.c"}  # Cython writes it
+    sources = {SHARED: f"{SHARED.replace('.', '/')}.c"}  # generated by Cython
     for path in sorted(glob("staircase_fast/**/*.pyx", recursive=True)):
         sources[path.removesuffix(".pyx").replace(os.sep, ".").replace("/", ".")] = path
-    # cythonize knows which .pxd files a module depends on: a change of one makes a new .c file
+    # cythonize knows which .pxd files a module depends on, and translates it again if one changes
     return [Extension(name, [path], depends=["setup.py"], define_macros=MACROS) for name, path in sources.items()]
 
 

@@ -1,4 +1,4 @@
-"""Whether answers agree: nothing is timed before that."""
+"""Checks that the results of both libraries agree, before anything is timed."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import staircase_fast as sf
 
 
 def near(ours: Any, theirs: Any) -> bool:
-    """Equal but for what the peer rounds."""
+    """Whether two results are equal except for the rounding of the peer."""
     theirs = np.asarray(theirs)
     tolerance = 1e-6 if theirs.dtype == np.float32 else 1e-9
     return np.allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
 def same_fit(given: Rows, ours: sf.Staircase, theirs: Any) -> bool:
-    """Whether scikit-learn's fit is ours of the scores that it sees, and ours of all scores is that of SciPy."""
+    """Whether our fit agrees with scikit-learn.  If that pools nearly equal scores, compare with SciPy as well."""
     x, y, w = given
-    seen = as_scikit_learn_sees(x)
-    if seen is x:
+    pooled = pooled_by_scikit_learn(x)
+    if pooled is x:
         return near(ours.predict(x), theirs.predict(x))
-    return near(sf.fit(seen, y, sample_weight=w).predict(seen), theirs.predict(seen)) and near(
+    return near(sf.fit(pooled, y, sample_weight=w).predict(pooled), theirs.predict(pooled)) and near(
         ours.predict(x), sorted_fit(given)
     )
 
 
-def as_scikit_learn_sees(x: Column) -> Column:
-    """Scores as scikit-learn pools them: from the lowest up, each takes in all that are less than 1e-15 above it.
+def pooled_by_scikit_learn(x: Column) -> Column:
+    """The scores after scikit-learn has pooled them: each score absorbs those less than 1e-15 above it, in order.
 
-    In float32 that is 1e-6 (`np.finfo(x.dtype).resolution` in its `_make_unique`): of a million scores in [0, 1] half
-    are left, of any number at most a million.
+    In float32 the distance is 1e-6 (`np.finfo(x.dtype).resolution` in its `_make_unique`): about half of a million
+    scores in [0, 1] remain, and at most a million of any number.
     """
     resolution = np.finfo(x.dtype).resolution
     gaps = np.diff(np.sort(x))
     if not np.any((gaps > 0) & (gaps < resolution)):
         return x
     distinct, which = np.unique(x, return_inverse=True)
-    after = np.searchsorted(distinct, distinct + resolution)  # the sum may have been rounded:
+    after = np.searchsorted(distinct, distinct + resolution)  # the sum may be rounded, so correct it:
     while len(low := np.flatnonzero(above(distinct, after) < resolution)):
         after[low] += 1
     while len(high := np.flatnonzero(above(distinct, after - 1) >= resolution)):
@@ -54,12 +54,12 @@ def as_scikit_learn_sees(x: Column) -> Column:
 
 
 def above(distinct: Column, other: Column) -> Column:
-    """How far the other of each score is above it; infinitely far, where there is none."""
+    """The distance from each score to the one at index `other`; infinite beyond the last score."""
     return np.append(distinct, np.inf).astype(distinct.dtype)[other] - distinct
 
 
 def sorted_fit(given: Rows) -> Column:
-    """The fit of every row by SciPy: sort, average the rows of each score, regress."""
+    """The fit of every row with SciPy: sort, average the rows with equal scores, regress."""
     x, y, w = given
     _, which = np.unique(x, return_inverse=True)
     weights = np.bincount(which, w)
@@ -68,7 +68,7 @@ def sorted_fit(given: Rows) -> Column:
 
 
 def same_order(ours: Any, theirs: tuple[Column, ...]) -> bool:
-    """Whether columns were sorted alike; of rows with one score any may come first, so these count by their sum."""
+    """Whether columns were sorted alike.  Rows with equal scores can be in any order, so their sums are compared."""
     x, *columns = theirs
     starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
     return np.array_equal(ours.scores, x) and all(

@@ -1,10 +1,10 @@
-"""Our speed beside that of other libraries: one run, the same data, answers compared before anything is timed.
+"""Compare our speed with that of other libraries, on the same data, after checking that the results agree.
 
-    python asv_benchmarks/compare.py [ROWS] [WORD ..]     only lines that hold all the words
-    python asv_benchmarks/compare.py growth [ROWS]        how the cost of a row grows with their number
+    python asv_benchmarks/compare.py [ROWS] [WORD ..]     only lines that contain all the words
+    python asv_benchmarks/compare.py growth [ROWS]        time per row for more and more rows
 
-Times are nanoseconds per row, medians over calls that take turns.  The ratio says how many times faster we are; the bar
-is what it must reach with 10^7 rows.
+Times are nanoseconds per row: medians of calls that alternate between both libraries.  The ratio says how many times
+faster we are; the target is the ratio that we want to reach with 10^7 rows.
 """
 
 from __future__ import annotations
@@ -36,44 +36,46 @@ from staircase_fast.losses.rows import check_rows
 from staircase_fast.stack.sorting import in_score_order
 
 REPEATS = 3
-PATIENCE = 20  # seconds
-LOOP = 50
-PART = 50  # of all groups, the peer fits one in so many
+MAX_SECONDS = 20
+LOOP = 50  # fits in a loop
+GROUPS_PER_PEER_FIT = 50  # the peer fits one group in so many
 RESAMPLES = 100  # of bands; the peer fits one
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
 Call = Callable[[], Any]
 
 
 class Race(NamedTuple):
+    """The same job for both libraries, and whether two results agree."""
+
     ours: Call
     theirs: Call
     agree: Callable[[Any, Any], bool]
 
 
 class Line(NamedTuple):
-    """A race: `make` is called when its turn comes, so that no more data lives than is needed."""
+    """A line of the table.  `make` creates its data when its turn comes, so that only one line's data is in memory."""
 
     name: str
     peer: str
     rows: int
-    bar: float | None  # we must be so many times faster
+    target: float | None  # how many times faster we want to be
     make: Callable[[], Race]
-    part: int = 1  # the peer does one row in so many: all of them would take minutes
+    part: int = 1  # the peer processes one row in so many, because all rows would take minutes
 
 
 class Measure(NamedTuple):
-    """A measure of ours alone: what was found and of how much; its share must not exceed the bar."""
+    """A measurement without a peer.  `make` returns a result and its unit; result / unit must be at most the target."""
 
     name: str
     peer: str
-    bar: float
+    target: float
     make: Callable[[], tuple[float, float]]
 
 
 def seconds(*calls: Call, repeats: int) -> list[float]:
-    """Median seconds of each call, taking turns; slow ones have fewer, but at least REPEATS."""
+    """Median seconds of each call.  Calls alternate; slow calls are repeated less often, but at least REPEATS times."""
     times: list[list[float]] = [[] for _ in calls]
-    deadline = time.perf_counter() + PATIENCE
+    deadline = time.perf_counter() + MAX_SECONDS
     for turn in range(repeats):
         if turn >= REPEATS and time.perf_counter() > deadline:
             break
@@ -110,9 +112,9 @@ def fits(n: int) -> Iterator[Line]:
         return Race(lambda: fit(given, 2), lambda: fit(given, 1), lambda a, b: a == b)
 
     def many(n: int, times: int) -> Race:
-        """Fits in a loop, as those who call it from a library do them: caches are warm."""
-        whole = patterns.rows(n * times)
-        parts = [patterns.Rows(whole.scores[i : i + n], whole.targets[i : i + n], None) for i in range(0, n * times, n)]
+        """Fits in a loop, with warm caches, as when another library calls `fit`."""
+        rows = patterns.rows(n * times)
+        parts = [patterns.Rows(rows.scores[i : i + n], rows.targets[i : i + n], None) for i in range(0, n * times, n)]
 
         def agree(ours: list[sf.Staircase], theirs: list[IsotonicRegression]) -> bool:
             return all(same_fit(*three) for three in zip(parts, ours, theirs, strict=True))
@@ -157,8 +159,8 @@ def sequences(n: int) -> Iterator[Line]:
         return Race(lambda: sf.isotonic_regression(y), lambda: scipy_isotonic(y), lambda a, b: near(a.x, b.x))
 
     for kind in patterns.SEQUENCES:
-        bar = 4 if kind in ("noise", "labels") else 1
-        yield Line(f"isotonic_regression, {kind}", "SciPy", n, bar, lambda kind=kind: race(kind))
+        target = 4 if kind in ("noise", "labels") else 1
+        yield Line(f"isotonic_regression, {kind}", "SciPy", n, target, lambda kind=kind: race(kind))
 
 
 def predictions(n: int) -> Iterator[Line]:
@@ -180,11 +182,11 @@ def predictions(n: int) -> Iterator[Line]:
 
         return Race(ours, lambda: peer.predict(queries), near)
 
-    # the bars are for the call as it is made by default
+    # the targets are for the default number of threads
     many_steps = max(1, min(n, 1_000_000))
     for threads, n_threads in (("", None), (", one thread", 1)):
 
-        def bar(least: float, n_threads: int | None = n_threads) -> float | None:
+        def target(least: float, n_threads: int | None = n_threads) -> float | None:
             return None if n_threads else least
 
         for n_steps, least in ((500, 25), (many_steps, 8)):
@@ -193,15 +195,15 @@ def predictions(n: int) -> Iterator[Line]:
                 name,
                 "np.searchsorted, take",
                 n,
-                bar(least),
+                target(least),
                 lambda n_steps=n_steps, n_threads=n_threads: steps(n_steps, n_threads),
             )
         name = f"predict, 500 steps, linear{threads}"
-        yield Line(name, "scikit-learn", n, bar(30), lambda n_threads=n_threads: lines(500, n_threads))
+        yield Line(name, "scikit-learn", n, target(30), lambda n_threads=n_threads: lines(500, n_threads))
 
 
 def losses(n: int) -> Iterator[Line]:
-    """Fits of 10^6 sorted rows beside SciPy's fit of the squared error; what has a bar below 1 may take longer."""
+    """Fits of 10^6 sorted rows, compared with SciPy's fit under squared error.  A target below 1 allows more time."""
     n = min(n, 1_000_000)
 
     def noise(n: int) -> tuple[patterns.Column, patterns.Column]:
@@ -241,7 +243,7 @@ def losses(n: int) -> Iterator[Line]:
 
 
 def arrivals(n: int) -> Iterator[Line]:
-    """Sorted rows given to an online fit at once, beside a batch; a bar below 1 says how much longer they may take."""
+    """Sorted rows added to an `Online` in one call, compared with our batch fit.  A target below 1 allows more time."""
 
     def race(kind: str) -> Race:
         x, y = np.arange(n, dtype=float), patterns.sequence(n, kind)
@@ -258,11 +260,11 @@ def arrivals(n: int) -> Iterator[Line]:
 
 
 def groups(n: int) -> Iterator[Line]:
-    """Groups of 100 rows, with all threads; the peer brings together and fits the rows of one group in PART."""
+    """Groups of 100 rows, with all threads.  The peer sorts and fits one group in GROUPS_PER_PEER_FIT."""
 
     def race(targets: str) -> Race:
         given, group = patterns.rows(n, targets=targets), patterns.groups(n, 100)
-        own = np.flatnonzero(group < max(1, n // 100 // PART))
+        own = np.flatnonzero(group < max(1, n // 100 // GROUPS_PER_PEER_FIT))
         part = patterns.Rows(*(None if column is None else column[own] for column in given))
 
         def by_scikit_learn() -> list[tuple[patterns.Rows, IsotonicRegression]]:
@@ -284,11 +286,11 @@ def groups(n: int) -> Iterator[Line]:
 
     for targets, least in (("labels", 200), ("real and weights", None)):
         name = f"fit_groups, {targets}, 100 rows each"
-        yield Line(name, "scikit-learn, a loop", n, least, lambda targets=targets: race(targets), PART)
+        yield Line(name, "scikit-learn, a loop", n, least, lambda targets=targets: race(targets), GROUPS_PER_PEER_FIT)
 
 
 def bands(n: int) -> Iterator[Line]:
-    """Curves of resampled labels, with all threads; the peer fits one of them."""
+    """Curves of resampled rows, with all threads.  The peer fits one of them."""
     n = min(n, 1_000_000)
 
     def race() -> Race:
@@ -312,7 +314,7 @@ def bands(n: int) -> Iterator[Line]:
 
 
 def multiprobabilities(n: int) -> Iterator[Line]:
-    """A predictor fitted and asked about as many scores; the peer's call without `precision`, which rounds scores."""
+    """Fit a predictor and query as many scores.  The peer is called without `precision`, which would round scores."""
     n = min(n, 100_000)
 
     def race(scores: str) -> Race:
@@ -323,14 +325,14 @@ def multiprobabilities(n: int) -> Iterator[Line]:
             return sf.VennAbers().fit(x, y).predict(queries)
 
         settings = np.geterr()
-        from venn_abers import VennAbers  # changes how numpy warns
+        from venn_abers import VennAbers  # changes numpy's error settings
 
         np.seterr(**settings)
-        given, asked = (np.column_stack((1 - column, column)) for column in (x, queries))
+        fitted, queried = (np.column_stack((1 - column, column)) for column in (x, queries))
 
         def theirs() -> patterns.Column:
             with np.errstate(divide="ignore", invalid="ignore"):
-                return VennAbers().fit(given, y).predict_proba(asked)[1]
+                return VennAbers().fit(fitted, y).predict_proba(queried)[1]
 
         return Race(ours, theirs, lambda a, b: near(np.column_stack(a), b))
 
@@ -345,7 +347,7 @@ def measures(n: int) -> Iterator[Measure]:
         return extra_bytes(given) / 1e6, size / 1e6
 
     def import_ms() -> tuple[float, float]:
-        # with bytecode, as pip installs a package; the first run writes it
+        # with compiled bytecode, as after pip install; the first run writes it
         command = [sys.executable, "-c", IMPORT]
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
@@ -368,13 +370,13 @@ def measures(n: int) -> Iterator[Measure]:
 
 
 def run(line: Line) -> tuple[float, float, bool]:
-    """Nanoseconds per row of ours and theirs, and whether the bar is reached."""
+    """Nanoseconds per row of both libraries, and whether the target is met."""
     race = line.make()
     if not race.agree(race.ours(), race.theirs()):
-        sys.exit(f"{line.name}: our answer and that of {line.peer} differ")
+        sys.exit(f"{line.name}: our result and that of {line.peer} differ")
     ours, theirs = (t / line.rows * 1e9 for t in seconds(race.ours, race.theirs, repeats=repeats_for(line.rows)))
     theirs *= line.part
-    return ours, theirs, line.bar is None or theirs >= line.bar * ours
+    return ours, theirs, line.target is None or theirs >= line.target * ours
 
 
 def show(name: str, *cells: str) -> None:
@@ -383,36 +385,36 @@ def show(name: str, *cells: str) -> None:
 
 def compare(n: int, words: list[str]) -> None:
     print(f"{n:,} rows; {versions()}\n")
-    show("nanoseconds per row", "ours", "peer", "ratio", "bar", "ok", "peer")
-    judged = []
+    show("nanoseconds per row", "ours", "peer", "ratio", "target", "ok", "peer")
+    met = []
     parts = fits, groups, orders, sequences, predictions, losses, arrivals, bands, multiprobabilities
     for line in (line for part in parts for line in part(n)):
         if all(word in f"{line.name}, {line.peer}" for word in words):
             ours, theirs, ok = run(line)
-            bar, verdict = ("", "") if line.bar is None else (f"{line.bar:.3g}x", "yes" if ok else "NO")
+            target, verdict = ("", "") if line.target is None else (f"{line.target:.3g}x", "yes" if ok else "NO")
             show(
                 line.name,
                 f"{ours:.1f}",
                 f"{theirs:.1f}",
                 f"{theirs / ours:.{1 if theirs > ours / 2 else 2}f}x",
-                bar,
+                target,
                 verdict,
                 line.peer,
             )
-            judged += [ok] if line.bar else []
+            met += [ok] if line.target else []
     for measure in measures(n):
         if all(word in measure.name for word in words):
-            found, of = measure.make()
-            ok = found <= measure.bar * of
-            cells = (f"{of:.1f}", f"{found / of:.2f}") if measure.peer else ("", "")
-            show(measure.name, f"{found:.1f}", *cells, f"<={measure.bar:g}", "yes" if ok else "NO", measure.peer)
-            judged.append(ok)
+            found, unit = measure.make()
+            ok = found <= measure.target * unit
+            cells = (f"{unit:.1f}", f"{found / unit:.2f}") if measure.peer else ("", "")
+            show(measure.name, f"{found:.1f}", *cells, f"<={measure.target:g}", "yes" if ok else "NO", measure.peer)
+            met.append(ok)
     note = "" if n == 10**7 else "; they are meant for 10,000,000 rows"
-    print(f"\n{sum(judged)} of {len(judged)} bars are reached{note}")
+    print(f"\n{sum(met)} of {len(met)} targets are met{note}")
 
 
 def growth(most: int) -> None:
-    """The cost of a row in fits of more and more labels; scikit-learn's up to 10^7, for the sake of memory."""
+    """Time per row in fits of more and more labels; scikit-learn only up to 10^7 rows, to save memory."""
     print(f"fit, labels, uniform; {versions()}\n")
     n_threads = sf.get_num_threads()
     print(f"{'nanoseconds per row':20}{'one thread':>14}{f'{n_threads} threads':>14}{'scikit-learn':>14}")
@@ -424,7 +426,7 @@ def growth(most: int) -> None:
         if n <= 10**7:
             calls.append(lambda given=given: scikit_learn(given))
             if not same_fit(given, calls[0](), calls[2]()):
-                sys.exit(f"{n:,} rows: our answer and that of scikit-learn differ")
+                sys.exit(f"{n:,} rows: our result and that of scikit-learn differ")
         times = seconds(*calls, repeats=repeats_for(n))
         print(f"{n:<20,}{''.join(f'{t / n * 1e9:14.1f}' for t in times)}", flush=True)
         del given, calls

@@ -1,9 +1,9 @@
-"""Parquet files through the command line, beside reading and writing them by pyarrow alone.
+"""Time the command line on Parquet files, compared with reading and writing them with pyarrow alone.
 
 PYTHONPATH=. .venv/bin/python asv_benchmarks/files.py [ROWS]
 
-Each is a program of its own, start and imports included; medians of interleaved repeats.  The bar: what our command
-does takes at most twice as long as moving the same columns.
+Each run is a separate process, including its start and imports; times are medians of alternating runs.  Target: our
+command takes at most twice as long as pyarrow needs to move the same columns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-BAR = 2.0
+TARGET = 2.0
 REPEATS = 5
 
 READ = """
@@ -63,12 +63,12 @@ def main(n: int) -> None:
     lines = {
         "fit": (seconds["fit"], seconds["read"], None),
         "apply": (seconds["apply"], seconds["read and write"], None),
-        "fit and apply": (seconds["fit"] + seconds["apply"], seconds["read"] + seconds["read and write"], BAR),
+        "fit and apply": (seconds["fit"] + seconds["apply"], seconds["read"] + seconds["read and write"], TARGET),
     }
     print(f"{n:,} rows of Parquet; pyarrow {pa.__version__}\n")
-    print(f"{'seconds':16}{'ours':>8}{'alone':>8}{'times':>8}{'bar':>8}")
-    for name, (ours, alone, bar) in lines.items():
-        verdict = "" if bar is None else f"{bar:7.1f}x  {'yes' if ours <= bar * alone else 'NO'}"
+    print(f"{'seconds':16}{'ours':>8}{'pyarrow':>8}{'ratio':>8}{'target':>8}")
+    for name, (ours, alone, target) in lines.items():
+        verdict = "" if target is None else f"{target:7.1f}x  {'yes' if ours <= target * alone else 'NO'}"
         print(f"{name:16}{ours:8.2f}{alone:8.2f}{ours / alone:7.2f}x{verdict}")
 
 

@@ -7,15 +7,16 @@ array([0. , 0.5, 1. ])
 
 The folders, in the order in which data passes through them:
 
-inputs       columns of any kind become arrays, or raise an error
-losses       which loss is minimised; its values and derivatives
-stack        the block-merge stack, for steps that are means (paper, sections IV and V)
-bisection    anytime rounds, for any convex loss (paper, section VI)
+inputs       reads columns of any kind, or raises an error
+losses       the function to minimise: its valid targets, values and derivatives
+stack        the block-merge stack, if steps are means (paper, sections IV and V)
+bisection    anytime bisection, for any other convex loss (paper, section VI)
 staircase    the result: evaluate, save, export
 certificate  the proof that a staircase is optimal
 
-On top of them: `fitting.py`, groups, streams, calibration, sklearn, cli and c_api.  Below them: arithmetic (exact
-sums), storage (files) and threads.py.
+fitting.py sends rows along this path.  groups, streams and calibration build on it; sklearn, cli and c_api make it
+available elsewhere.  arithmetic (exact sums), storage (files) and threads.py support it.  docs/architecture.md has a
+picture.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The optimal staircase of a batch."""
+"""The public fits: `fit` and `isotonic_regression`.  They send rows through inputs and losses to stack or bisection."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
 @public_class("staircase_fast")
 class IsotonicResult(NamedTuple):
-    """What `isotonic_regression` returns, named as SciPy names it.
+    """The result of `isotonic_regression`, with the field names of SciPy.
 
     Attributes
     ----------
     x : ndarray of float64
-        The fitted value of every entry of y.
+        The fitted value of each entry of y.
     weights : ndarray of float64
         The total weight of each block.
     blocks : ndarray of intp
-        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+        The start of each block, followed by the length of y: block b is y[blocks[b]:blocks[b + 1]].
 
     Examples
     --------
@@ -83,29 +83,30 @@ def fit(
 ) -> Staircase:
     """Fit the optimal monotone transform of scores.
 
-    Among all monotone functions of the score this is the one with the least total loss.  It is a staircase: scores that
-    are neighbours in rank share a step, and the value of a step minimises the loss of its rows.
+    The result has the least total loss of all monotone functions of the score.  It is a staircase: consecutive scores
+    share a step, and the value of a step minimises the loss of its rows.
 
     Parameters
     ----------
     scores : array_like of shape (n,)
-        What the model said.  Only the order counts.  Equal scores are one observation; -inf and inf are allowed.
+        Model scores.  Only their order matters.  Equal scores share one fitted value.  Infinite scores are allowed, NaN
+        is not.
     targets : array_like of shape (n,)
-        What happened: labels 0 and 1, probabilities, any real numbers the loss allows.
+        Outcomes: labels 0 and 1, probabilities, or any real numbers that the loss allows.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0; a row of weight 0 is absent.
+        Weights >= 0.  Rows with weight 0 are ignored.
     loss : str or Loss, default "squared"
         A loss of `staircase_fast.losses`, or its name.
     increasing : bool or "auto", default True
-        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss
-        (increasing, if both have the same but for rounding).
+        Whether values rise or fall with the score.  "auto" fits both and returns the one with the lower loss
+        (increasing, if the losses are equal except for rounding).
     bounds : (lo, hi), optional
-        Values are held within these; None stands for no bound.
+        Least and greatest allowed value; None means no bound.
     tol, max_rounds, max_seconds : float, int, float, optional
-        For losses without a closed form: stop when the proven bounds of every value are this close to each other, after
-        so many rounds, or so many seconds.  By default values are as precise as floats are.
+        For losses without a closed form: stop when the proven bounds on every value differ by at most `tol`, after
+        `max_rounds` rounds, or after `max_seconds` seconds.  By default, values are as precise as floats allow.
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
@@ -113,14 +114,13 @@ def fit(
 
     Notes
     -----
-    Where a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
-    means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
-    Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+    If a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
+    means, rounded once.  Under other losses, values are accurate to a few ulps and lie between the proven `lower` and
+    `upper`.  The result does not depend on the order of the rows.  Neighbouring steps whose values round to the same
+    float64 are one step.
 
-    A column is anything that holds numbers: lists, arrays, memory, columns of pandas, polars and Arrow, tensors.  Rows
-    count by their place.  What is missing is an error that names the row.
-
-    Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
+    Inputs can be lists, NumPy arrays, pandas or polars columns, Arrow arrays, or anything that supports DLPack or
+    `__array__`.  Rows are matched by position, not by index.  Missing values raise a ValueError that names the row.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -133,7 +133,7 @@ def fit(
     >>> stairs([0.2, 0.38, 0.9])
     array([0. , 0.5, 1. ])
 
-    Another loss, by name or with a parameter; values that fall, within bounds:
+    Another loss, by name or with a parameter; decreasing values with an upper bound:
 
     >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="huber").values
     array([1., 3.])
@@ -142,7 +142,7 @@ def fit(
     >>> sf.fit([1, 2, 3], [7.0, 3.0, 4.0], increasing=False, bounds=(None, 5)).values
     array([5. , 3.5])
 
-    Values that are known well enough:
+    A fit that stops at a tolerance:
 
     >>> rough = sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="log_cosh", tol=0.01)
     >>> bool((rough.upper - rough.lower).max() <= 0.01)
@@ -267,23 +267,25 @@ def isotonic_regression(
     loss: str | Loss = "squared",
     n_threads: int | None = None,
 ) -> IsotonicResult:
-    """Fit the optimal monotone sequence to a sequence: `scipy.optimize.isotonic_regression`, exact.
+    """Fit the optimal monotone sequence to a sequence, as `scipy.optimize.isotonic_regression` does, but exactly.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Targets, in the order in which the result is to be monotone.
+        Targets.  The result is monotone in their order.
     weights : array_like of shape (n,), optional
-        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+        Weights >= 0.  An entry with weight 0 has no influence; it gets the value of the block before it.
     increasing : bool, default True
+        Whether the result rises or falls.
     loss : str or Loss, default "squared"
+        A loss of `staircase_fast.losses`, or its name.
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
     IsotonicResult
-        `x`, `weights` and `blocks`, as SciPy.
+        `x`, `weights` and `blocks`, as in SciPy.
 
     Notes
     -----

@@ -1,1 +1,1 @@
-"""What asv measures; `patterns.py` holds the data.  NotImplementedError in a setup tells asv to skip a case."""
+"""The asv benchmarks; `patterns.py` generates their data.  NotImplementedError in a setup makes asv skip the case."""

@@ -1,4 +1,4 @@
-"""Rows that come batch by batch."""
+"""Rows that arrive in batches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from . import patterns
 BATCHES = 1000
 
 
-def fed(given: patterns.Rows) -> sf.Accumulator:
-    """An accumulator that has seen rows in batches."""
+def accumulated(given: patterns.Rows) -> sf.Accumulator:
+    """An accumulator to which the rows were added in batches."""
     x, y, w = given
-    seen, size = sf.Accumulator(), len(x) // BATCHES
+    accumulator, size = sf.Accumulator(), len(x) // BATCHES
     for start in range(0, len(x), size):
         part = slice(start, start + size)
-        seen.add(x[part], y[part], None if w is None else w[part])
-    return seen
+        accumulator.add(x[part], y[part], None if w is None else w[part])
+    return accumulator
 
 
 class Accumulate:
@@ -27,14 +27,14 @@ class Accumulate:
     def setup(self, n, scores, targets):
         self.given = patterns.rows(n, scores, targets)
         x, y, w = self.given
-        self.seen = fed(self.given)
-        assert self.seen.staircase() == sf.fit(x, y, sample_weight=w)
+        self.accumulator = accumulated(self.given)
+        assert self.accumulator.staircase() == sf.fit(x, y, sample_weight=w)
 
     def time_add(self, n, scores, targets):
-        fed(self.given)
+        accumulated(self.given)
 
     def time_staircase(self, n, scores, targets):
-        self.seen.staircase(bounds=(-1e9, 1e9))  # one that is not kept
+        self.accumulator.staircase(bounds=(-1e9, 1e9))  # bounds prevent the use of a cached staircase
 
     def track_bytes_per_score(self, n, scores, targets):
-        return self.seen.nbytes / self.seen.n_scores
+        return self.accumulator.nbytes / self.accumulator.n_scores

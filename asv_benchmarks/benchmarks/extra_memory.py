@@ -1,4 +1,4 @@
-"""How much memory a fit takes beyond its input, in a process of its own: this module, given a directory of columns."""
+"""Memory that a fit needs beyond its input.  This module measures it in a new process, on columns from a folder."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import staircase_fast as sf
 
 from .patterns import Rows
 
-PACKAGE_PATH = str(Path(sf.__file__).parents[1])  # asv does not tell its children where the package lies
+PACKAGE_PATH = str(Path(sf.__file__).parents[1])  # asv does not pass the path of the package to its child processes
 
-# Large arrays go back to the system when freed, so that none is reused unseen (glibc; others ignore it).
+# Freed large arrays go back to the system, so that their reuse is measured too (glibc; others ignore it).
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "131072", "PYTHONPATH": PACKAGE_PATH}
 
 
 def extra_bytes(given: Rows) -> int:
-    """By how much the peak of resident memory grows in a fit of these rows."""
+    """Growth of the peak resident memory during a fit of these rows."""
     with tempfile.TemporaryDirectory() as directory:
-        # Read from files, the input is all that the process has held before the fit.
+        # The process reads the input from files, so that it holds nothing else before the fit.
         for name, column in given._asdict().items():
             if column is not None:
                 np.save(Path(directory, name), column)
@@ -34,9 +34,9 @@ def extra_bytes(given: Rows) -> int:
 
 
 def peak_bytes() -> int:
-    """The most memory that was resident so far."""
+    """Peak resident memory so far."""
     status = Path("/proc/self/status")
-    if status.exists():  # Linux counts what the parent held before exec in ru_maxrss, but not here
+    if status.exists():  # on Linux, ru_maxrss includes the memory of the parent before exec; VmHWM does not
         return 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0])
     import resource
 
@@ -45,7 +45,7 @@ def peak_bytes() -> int:
 
 def main(directory: Path) -> None:
     small = np.random.default_rng(0).random((2, 30_000))
-    sf.fit(*small)  # what a first fit loads is not the input's fault
+    sf.fit(*small)  # loads everything that a first fit loads
     columns = {file.stem: np.load(file) for file in directory.glob("*.npy")}
     before = peak_bytes()
     sf.fit(columns["scores"], columns["targets"], sample_weight=columns.get("weights"))

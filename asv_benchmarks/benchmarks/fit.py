@@ -25,7 +25,7 @@ class Fit:
 
 
 class FitScores:
-    """Scores of all kinds, one thread: few rows are sorted, many are surveyed."""
+    """All kinds of scores, one thread.  Few rows are sorted, many are surveyed."""
 
     params = ([10**4, 10**6], list(patterns.SCORES), patterns.TARGETS)
     param_names = ("rows", "scores", "targets")
@@ -39,7 +39,7 @@ class FitScores:
 
 
 class FitThreads:
-    """Threads share rows only if there are many."""
+    """Several threads are used only for many rows."""
 
     params = ([10**6, 10**7], ["labels", "real and weights"], [1, 2])
     param_names = ("rows", "targets", "threads")

@@ -1,4 +1,4 @@
-"""Many fits at once."""
+"""Many fits in one call."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class FitGroups:
 
 
 class Keys:
-    """Groups by keys of all kinds."""
+    """All kinds of group keys."""
 
-    params = ("integers", "far apart", "strings")
+    params = ("integers", "sparse integers", "strings")
     param_names = ("keys",)
 
     def setup(self, keys):
         self.given = patterns.rows(N)
         groups = patterns.groups(N, 100)
-        self.groups = {"integers": groups, "far apart": groups * 10**9, "strings": groups.astype(str)}[keys]
+        self.groups = {"integers": groups, "sparse integers": groups * 10**9, "strings": groups.astype(str)}[keys]
 
     def time_fit(self, keys):
         sf.fit_groups(self.given.scores, self.given.targets, self.groups, n_threads=1)
 
 
 class OtherLosses:
-    """A thousand groups of a hundred rows under a loss that is not least at the mean."""
+    """A thousand groups of a hundred rows under losses whose steps are not means."""
 
     params = ("expectile", "log_cosh", "logistic")
     param_names = ("loss",)

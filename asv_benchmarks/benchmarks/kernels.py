@@ -1,4 +1,4 @@
-"""The stages of a fit of unsorted rows, and the sort that stands in for them."""
+"""The stages of a fit of unsorted rows, and the sort that replaces them for other losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clean(given):
 
 
 class Survey:
-    """As `survey.fit_unsorted` calls them one after the other."""
+    """The stages in the order in which `survey.fit_unsorted` calls them."""
 
     params = ([10**5, 10**6, 10**7], ["labels", "real and weights"], [1, 2])
     param_names = ("rows", "targets", "threads")
@@ -28,7 +28,7 @@ class Survey:
 
     def setup(self, n, targets, n_threads):
         if n_threads > 1 and n < 10**6:
-            raise NotImplementedError  # too few to be shared
+            raise NotImplementedError  # too few rows for two threads
         rows = clean(patterns.rows(n, targets=targets))
         self.rows, self.scale = rows, scale_of(rows.targets_extent, rows.weights_extent, n)
         self.sample = cells.sorted_sample(rows.scores)
@@ -72,7 +72,7 @@ class Order:
 
     def setup(self, n, scores, targets):
         if n == 10**7 and scores != "uniform":
-            raise NotImplementedError  # a tenth of that tells the same
+            raise NotImplementedError  # a tenth of the rows shows the same
         self.rows = clean(patterns.rows(n, scores, targets))
 
     def time_in_score_order(self, n, scores, targets):

@@ -1,4 +1,4 @@
-"""Fits under losses without a closed form, proofs that they are right, and the paper's rounds."""
+"""Fits under losses without a closed form, their certificates, and the rounds of the paper."""
 
 from __future__ import annotations
 

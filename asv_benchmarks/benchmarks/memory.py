@@ -1,4 +1,4 @@
-"""Memory, and what it costs to begin."""
+"""Memory, and the time of an import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .extra_memory import PACKAGE_PATH, extra_bytes
 
 
 class PeakFit:
-    """The peak of the process; data comes from files, so that making it does not count."""
+    """Peak memory of the process.  Data is read from files, so that generating it does not count."""
 
     params = ([10**6, 10**7], patterns.TARGETS)
     param_names = ("rows", "targets")
@@ -47,7 +47,7 @@ class PeakPredict:
 
 
 class Extra:
-    """Memory beyond the input, as a share of it."""
+    """Memory beyond the input, relative to the input."""
 
     params = ([10**6, 10**7], ["labels", "real and weights"])
     param_names = ("rows", "targets")

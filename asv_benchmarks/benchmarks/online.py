@@ -1,4 +1,4 @@
-"""Rows that arrive in score order, and what is made of all beginnings of a sequence."""
+"""Rows that arrive in score order, and fits of all prefixes of a sequence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOSSES = {"squared": "squared", "linex": sf.losses.Linex(0.5)}
 
 
 class Extend:
-    """All rows at once, and in parts."""
+    """All rows in one call, and in a hundred calls."""
 
     params = ([10**3, 10**5, 10**7], ["noise", "labels", "monotone", "reversed"], [1, 100])
     param_names = ("rows", "targets", "calls")
@@ -31,17 +31,17 @@ class Append:
     """Row by row."""
 
     params = (["squared", "linex"], [False, True])
-    param_names = ("loss", "asked after each row")
+    param_names = ("loss", "read after each row")
     n = 10**4
 
     def setup(self, *_):
         self.rows = list(zip(range(self.n), patterns.sequence(self.n, "noise").tolist(), strict=True))
 
-    def time_append(self, loss, asked):
+    def time_append(self, loss, read):
         online = sf.Online(LOSSES[loss])
         for x, y in self.rows:
             online.append(x, y)
-            if asked:
+            if read:
                 online.n_steps  # noqa: B018
 
 

@@ -1,4 +1,4 @@
-"""The data of every benchmark: scores, targets, sequences and staircases of all kinds."""
+"""The data of all benchmarks: scores, targets, sequences and staircases."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TARGETS = ("labels", "real", "real and weights")
 
 
 class Rows(NamedTuple):
-    """What a fit is given."""
+    """The columns of a fit."""
 
     scores: Column
     targets: Column
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 def rows(n: int, scores: str = "uniform", targets: str = "labels") -> Rows:
-    """Rows whose target is likely to be large where the score is; the same on every call."""
+    """Rows whose targets tend to rise with the score; the same on every call."""
     rng = np.random.default_rng(0)
     x = SCORES[scores](n, rng)
     if targets == "labels":
@@ -57,7 +57,7 @@ def rows(n: int, scores: str = "uniform", targets: str = "labels") -> Rows:
 
 
 def sequence(n: int, kind: str) -> Column:
-    """Targets in order."""
+    """Targets of a sequence."""
     return SEQUENCES[kind](n, np.random.default_rng(0))
 
 
@@ -68,10 +68,10 @@ def staircase(n_steps: int) -> sf.Staircase:
 
 
 def queries(n: int) -> Column:
-    """Scores to look up, in no order."""
+    """Scores to look up, unsorted."""
     return np.random.default_rng(1).random(n)
 
 
 def groups(n: int, rows_each: int) -> Column:
-    """The group of each row, all of one size, in no order."""
+    """The group of each row: groups of equal size, shuffled."""
     return np.random.default_rng(2).permutation(np.arange(n) // rows_each)

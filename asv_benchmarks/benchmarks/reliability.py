@@ -1,4 +1,4 @@
-"""How reliable forecasts are."""
+"""Reliability curves and bands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import patterns
 
 
 class Reliability:
-    """The curve and the parts of the mean score."""
+    """The curve and the decomposition of the mean score."""
 
     params = ([10**4, 10**6, 10**7], ["brier", "log"], [1, 2])
     param_names = ("rows", "score", "threads")

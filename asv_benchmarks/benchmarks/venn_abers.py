@@ -10,7 +10,7 @@ from . import patterns
 
 
 class VennAbers:
-    """Labels of noise, with and without weights, and labels that scores separate: there each row is a step."""
+    """Noisy labels, with and without weights, and labels that the score separates: then each row is a step."""
 
     params = ([10**3, 10**5, 10**6], ["noise", "weights", "separated"])
     param_names = ("rows", "labels")
@@ -21,7 +21,7 @@ class VennAbers:
         self.w = np.random.default_rng(2).random(n) if labels == "weights" else None
         self.queries = patterns.queries(n)
         self.venn = sf.VennAbers().fit(self.x, self.y, self.w)
-        self.venn.predict(self.queries)  # the index is made once
+        self.venn.predict(self.queries)  # builds the lookup index
 
     def time_fit(self, n, labels):
         sf.VennAbers().fit(self.x, self.y, self.w)
