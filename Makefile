@@ -112,9 +112,9 @@ fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## make memory allocations fa
 sanitize: build/address.stamp build/thread.stamp  ## tests with memory and thread sanitizers; SANITIZE=short for fewer
 	$(VENV) tests/safety/sanitize.py $(SANITIZE)
 
-# Works on copies under build/mutants. MUTANTS selects faults and passes options:
+# Works on copies under build/mutants. MUTANTS selects mutants and passes options:
 # `make mutants MUTANTS="_stack.pxd --jobs 1"`; `--help` lists them.
-mutants: .venv/dev.stamp  ## put small faults into copies of the code; report those that no test detects
+mutants: .venv/dev.stamp  ## mutation tests: report small changes of the code that no test detects
 	$(VENV) tests/safety/mutants.py $(MUTANTS)
 
 lint: .venv/dev.stamp  ## ruff, cython-lint, mypy

@@ -1,6 +1,6 @@
-"""The list of random calls, and what several of them need.
+"""The list of random calls, and helpers that several of them share.
 
-Each call is a function that writes and runs a script, with the answer that it must give.
+Each call is a function that writes and runs a script, and checks its result.
 """
 
 import math
@@ -14,9 +14,9 @@ from api_script import Script
 from numpy.random import Generator
 
 Call = Callable[[Script, Generator], None]
-CALLS: dict[str, tuple[Call, float]] = {}  # by name, with how often each is made
+CALLS: dict[str, tuple[Call, float]] = {}  # by name, with its relative frequency
 FEW = 40  # rows of an exact comparison
-FEWEST = 10  # rows of a comparison in many digits
+FEWEST = 10  # rows of a comparison in high precision
 
 
 def call(name: str, share: float = 1.0) -> Callable[[Call], Call]:
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
     @property
     def given(self) -> str:
-        """The arguments of `fit` but for its options."""
+        """The arguments of `fit` without its options."""
         return f"x, y, sample_weight=w, loss={self.loss}" if self.w is not None else f"x, y, loss={self.loss}"
 
 
@@ -74,7 +74,7 @@ def as_interval(bounds: tuple[float | None, float | None] | None) -> tuple[float
 
 
 def has_steps(s: Script, name: str, expected: list[reference.Step]) -> None:
-    """Compare a staircase with exact steps, bit for bit but for the sign of zeros."""
+    """Compare a staircase with exact steps, bit for bit except for the sign of zeros."""
     for field in ("left", "right", "count", "value", "weight"):
         attribute = field if field in ("left", "right") else f"{field}s"
         wanted = [getattr(step, field) for step in expected]
@@ -84,7 +84,10 @@ def has_steps(s: Script, name: str, expected: list[reference.Step]) -> None:
 def is_certified(s: Script, rows: Rows, bounds: Any = None, name: str = "stairs") -> None:
     s.let("certificate", f"sf.certify({name}, {rows.given}, bounds={bounds!r})")
     s.expect("certificate.optimal and certificate.gap >= 0", "the fit is not certified")
-    s.expect(f"({name}.lower <= {name}.values).all() and ({name}.values <= {name}.upper).all()", "values leave bounds")
+    s.expect(
+        f"({name}.lower <= {name}.values).all() and ({name}.values <= {name}.upper).all()",
+        "values lie outside lower and upper",
+    )
 
 
 def same_steps(s: Script, one: str, other: str, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Random batch fits, and uses of their results."""
+"""Random batch fits, and calls that use their results."""
 
 import math
 from fractions import Fraction
@@ -89,14 +89,14 @@ def fit_extremes(s: Script, rng: Generator) -> None:
     try:
         s["stairs"]
     except KeyError:
-        return  # a clear refusal is allowed here
+        return  # an error is allowed here
     is_certified(s, rows)
     if chance(rng, 0.3):
         is_best(s, rows, rising, None)
 
 
 def is_best(s: Script, rows: Rows, rising: bool, bounds: Any) -> None:
-    """Compare the loss and the proven bounds with those of an optimum that was found without the package."""
+    """Compare the loss and the proven bounds with an optimum that was computed without the package."""
     stairs, w = s["stairs"], rows.w or [1] * len(rows.x)
     problem = Problem(stairs.loss, rows.x, rows.y, w)
     truth = problem.optimum(increasing=rising, bounds=as_interval(bounds))
@@ -328,19 +328,19 @@ def round_trips(s: Script, rng: Generator) -> None:
         "copy.deepcopy(stairs)",
     ):
         s.let("other", text)
-        s.expect("other == stairs", "it is not the same after a round trip")
+        s.expect("other == stairs", "the staircase changed in a round trip")
         same_steps(s, "stairs", "other", "round trip")
     s.run(
         "with tempfile.TemporaryDirectory() as folder:\n    stairs.save(folder + '/stairs.json')\n"
         "    other = sf.Staircase.load(folder + '/stairs.json')"
     )
-    s.expect("other == stairs", "it is not the same after it was saved")
+    s.expect("other == stairs", "the staircase changed when it was saved and loaded")
     s.expect("isinstance(stairs.to_sql('score'), str) and isinstance(repr(stairs), str)", "no text")
 
 
 @call("certify", 2)
 def certify(s: Script, rng: Generator) -> None:
-    """A staircase that is not the optimum: its gap must not be below the true excess."""
+    """A staircase that is not optimal: its gap must be at least the true excess loss."""
     rows = draw(s, rng, LossKind("SquaredError", None, inputs.reals), 12, extreme=False)
     s.let("stairs", f"sf.fit({rows.given})")
     steps = reference.exact_steps(rows.x, rows.y, rows.w)

@@ -1,4 +1,4 @@
-"""Random inputs of the API, as source text: columns in every layout, and losses with targets that they allow."""
+"""Random inputs of the API as source text: columns in every layout, and losses with valid targets."""
 
 import importlib.util
 import math
@@ -13,7 +13,7 @@ from numpy.random import Generator
 Number = float | int | bool
 TINY = 5e-324  # the least positive float64
 HUGE = 1.7976931348623157e308
-EXACT = 2**53  # integers up to here are floats
+EXACT = 2**53  # integers up to here are exact as floats
 
 HAS = {name: importlib.util.find_spec(name) is not None for name in ("pandas", "pyarrow", "polars", "sklearn")}
 
@@ -53,7 +53,7 @@ def scores(rng: Generator, n: int) -> list[Number]:
 
 
 def reals(rng: Generator, n: int) -> list[Number]:
-    """Targets of ordinary size, from 1e-12 to 1e12, some of them shifted."""
+    """Targets from 1e-12 to 1e12, some with an offset."""
     scale = 10.0 ** int(rng.integers(-12, 13))
     shift = pick(rng, [0.0, 0.0, 0.0, 1.0, -1e6, 1e3 * scale, -1e9 * scale])
     trend = pick(rng, [0.0, 0.0, 3.0]) * np.linspace(-1, 1, n)
@@ -69,7 +69,7 @@ def reals(rng: Generator, n: int) -> list[Number]:
 
 
 def any_reals(rng: Generator, n: int) -> list[Number]:
-    """Targets of any size that float64 or int64 holds."""
+    """Targets of any size that float64 or int64 can represent."""
     kinds: list[Callable[[], Any]] = [
         lambda: rng.choice([-HUGE, -1e308, -1.0, 0.0, 1.0, 1e308, HUGE], n),
         lambda: rng.choice([-HUGE, -1.0, -TINY, TINY, 1.0, HUGE], n),
@@ -112,12 +112,12 @@ def positives(rng: Generator, n: int) -> list[Number]:
 
 
 def small(rng: Generator, n: int) -> list[Number]:
-    """Targets whose differences have exponentials that float64 holds."""
+    """Targets so close that the exponentials of their differences do not overflow."""
     return np.clip(pick(rng, [0.1, 1.0, 10.0]) * rng.normal(size=n), -50, 50).tolist()
 
 
 def weights(rng: Generator, n: int, *, extreme: bool) -> list[Number] | None:
-    """None, or weights of which at least one is not 0."""
+    """None, or weights with at least one that is not 0."""
     kinds: list[Callable[[], Any]] = [
         lambda: np.ones(n),
         lambda: rng.integers(0, 4, n),
@@ -144,7 +144,7 @@ def weights(rng: Generator, n: int, *, extreme: bool) -> list[Number] | None:
 
 
 def column(rng: Generator, values: Sequence[Number]) -> str:
-    """Source text of a column that holds these numbers, in a random layout."""
+    """Source text of a column with these numbers, in a random layout."""
     given = list(values)
     kind = "b" if all(type(v) is bool for v in given) else "i" if all(type(v) is int for v in given) else "f"
     forms = [repr(given), repr(tuple(given)), f"np.array({given!r})"]
@@ -204,7 +204,7 @@ def column(rng: Generator, values: Sequence[Number]) -> str:
 
 @dataclass(frozen=True)
 class LossKind:
-    """A loss as source text, and the targets that it allows."""
+    """A loss as source text, and its valid targets."""
 
     name: str
     parameters: Callable[[Generator, list[Number]], list[float]] | None
@@ -213,7 +213,7 @@ class LossKind:
     more: str = ""
 
     def draw(self, rng: Generator, targets: list[Number]) -> tuple[str, list[float] | None]:
-        """Source text of the loss of these rows, and its parameter: one for all rows, or one per row."""
+        """Source text of the loss for these rows, and its parameters: one for all rows, or one per row."""
         if self.parameters is None:
             return f"sf.losses.{self.name}()", None
         choices = self.parameters(rng, targets)
@@ -230,7 +230,7 @@ def spread(targets: list[Number]) -> float:
 
 
 def by_spread(*shares_of_spread: float) -> Callable[[Generator, list[Number]], list[float]]:
-    """Parameters of the size of the targets, and some that are not."""
+    """Parameters that scale with the targets, and some that do not."""
     return lambda rng, targets: [1.0, 0.01, 30.0, *(share * spread(targets) for share in shares_of_spread)]
 
 

@@ -1,8 +1,8 @@
-"""What the API should return, from arithmetic that shares no code with the package.
+"""The correct results of API calls, computed without code of the package.
 
-Means are compared with exact fractions (`tests/reference.py`).  Other losses are written down again in
-`tests/loss_table.py`; here they are minimised by bisection over the floats, in fractions where the derivative is
-piecewise linear and in 60 digits elsewhere.
+Means are compared with exact fractions (`tests/reference.py`).  The formulas of other losses are repeated in
+`tests/loss_table.py`.  Here they are minimised by bisection over the floats: in fractions if the derivative is
+piecewise linear, and in 60 digits otherwise.
 """
 
 import math
@@ -21,11 +21,11 @@ import staircase_fast as sf
 
 DIGITS = 60
 RATIONAL = ("expectile", "quantile", "huber")
-ULPS = 4  # a value may be off by so many
+ULPS = 4  # allowed error of a value
 
 
 class Truth(NamedTuple):
-    """The optimum of a small problem: the least and the greatest one, where it is not unique."""
+    """The optimum of a small problem; the least and the greatest one if it is not unique."""
 
     least: list[Step]  # values are rounded up to the next float
     greatest: list[Step]
@@ -47,7 +47,7 @@ class Problem:
         self._range = float(min(y)), float(max(y))
 
     def cost(self, steps: Sequence[Step], ulps: int = 0) -> Any:
-        """The total loss of steps, with every value moved by so many ulps."""
+        """The total loss of steps whose values are shifted by a number of ulps."""
         last = sys.float_info.max
         moved = [step._replace(value=min(max(step.value + ulps * math.ulp(step.value), -last), last)) for step in steps]
         with mpmath.workdps(DIGITS):
@@ -55,7 +55,7 @@ class Problem:
             return sum(terms, self._number(0))
 
     def optimum(self, *, increasing: bool, bounds: tuple[float, float]) -> Truth:
-        """The best staircases within bounds, which are finite if minimisers may lie outside the targets."""
+        """The best staircases within bounds.  Bounds must be finite if minimisers can lie outside the targets."""
         low, high = bounds
         if math.isinf(low) or math.isinf(high):
             low, high = self._range
@@ -72,7 +72,7 @@ class Problem:
         return self._derivative(p, self._number(z), y)
 
     def limit(self, steps: Sequence[Step], truth: Truth) -> tuple[Any, Any]:
-        """What steps cost, and what they may cost: as much as the optimum, and what rounding of values adds."""
+        """The loss of the steps, and the greatest allowed loss: that of the optimum, plus an allowance for rounding."""
         best, own = min(map(self.cost, truth)), self.cost(steps)
         with mpmath.workdps(DIGITS):
             rounding = sum(abs(self.cost(steps, ulps) - own) for ulps in (-ULPS, ULPS))
@@ -94,7 +94,7 @@ def steps_of(stairs: sf.Staircase) -> list[Step]:
 
 
 class Limits(NamedTuple):
-    """What the proven bounds at some scores must satisfy: lower <= most and upper >= least."""
+    """Conditions on the proven bounds at some scores: lower <= most and upper >= least."""
 
     scores: list[float]
     least: list[float]
@@ -106,13 +106,13 @@ class Limits(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The same, of a variable `stairs`."""
+        """The same conditions as source text, for a variable `stairs`."""
         at = f"np.searchsorted(stairs.left, {self.scores!r}, 'right') - 1"
         return f"(stairs.lower[at := {at}] <= {self.most!r}).all() and (stairs.upper[at] >= {self.least!r}).all()"
 
 
 def limits_of(truth: Truth) -> Limits:
-    """Those of an optimum: the true value is at most one float below that of `least`."""
+    """The conditions for an optimum: the true value is at most one float below that of `least`."""
     scores = [step.left for step in truth.least]
     least = [math.nextafter(step.value, -math.inf) for step in truth.least]
     return Limits(scores, least, [step_value(truth.greatest, score) for score in scores])

@@ -1,4 +1,4 @@
-"""Calls with arguments that make no sense: the error must be ValueError or TypeError."""
+"""Calls with invalid arguments: the error must be a ValueError or TypeError."""
 
 import math
 
@@ -110,19 +110,19 @@ def strange(rng: Generator) -> str:
 
 @call("strange arguments", 6)
 def strange_arguments(s: Script, rng: Generator) -> None:
-    """One or two arguments that make no sense: either the call works, or the error is ValueError or TypeError."""
+    """One or two strange arguments: the call works, or raises ValueError or TypeError."""
     template = pick(rng, TEMPLATES)
     fields = [name for name in VALID if f"{{{name}}}" in template]
     spoiled = {pick(rng, fields) for _ in range(int(rng.integers(1, 3)))}
     if "few" in spoiled:
-        spoiled -= {"few"}  # numbers of resamples and rounds decide how long a call takes
+        spoiled -= {"few"}  # large numbers of resamples or rounds would take too long
     chosen = {name: strange(rng) if name in spoiled else pick(rng, VALID[name]) for name in fields}
     s.allows(template.format(**chosen))
 
 
 @call("strange rows of streams")
 def strange_rows(s: Script, rng: Generator) -> None:
-    """Rows that are refused must leave a stream as it was."""
+    """Invalid rows must not change a stream."""
     name = pick(rng, ["Online", "Accumulator"])
     s.let("stream", f"sf.{name}()")
     s.run("stream.extend([1, 2], [3, 1])" if name == "Online" else "stream.add([1, 2], [3, 1])")
@@ -131,12 +131,12 @@ def strange_rows(s: Script, rng: Generator) -> None:
     given = [strange(rng) if chance(rng, 0.5) else "[3.0, 4.0]" if method != "append" else "3.0" for _ in range(3)]
     s.let("refused", "False")
     s.run(f"try:\n    stream.{method}({', '.join(given)})\nexcept (ValueError, TypeError):\n    refused = True")
-    s.expect("not refused or stream.staircase() == before", "rows that were refused have changed the stream")
+    s.expect("not refused or stream.staircase() == before", "invalid rows changed the stream")
 
 
 @call("invalid arguments", 3)
 def invalid(s: Script, rng: Generator) -> None:
-    """One entry that must be refused, among valid rows."""
+    """One invalid entry among valid rows."""
     n = inputs.number_of_rows(rng, 30)
     x, y, w = inputs.scores(rng, n), inputs.reals(rng, n), [1.0] * n
     place = int(rng.integers(n))

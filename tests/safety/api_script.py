@@ -1,4 +1,4 @@
-"""A random call of the API as a script: each line is recorded before it runs, so any failure can be repeated."""
+"""A random call of the API as a script.  Each line is recorded before it runs, so any failure can be repeated."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import staircase_fast as sf
 from numpy import inf, nan
 warnings.simplefilter("error")
 """
-# imported by the first line that mentions them
+# imported before the first line that mentions them
 MODULES = {
     "array.": "import array",
     "copy.": "import copy",
@@ -36,7 +36,7 @@ _NUMBERS = re.compile(r"-?\d[\d.e+-]*|\b(inf|nan)\b")
 
 
 class Finding(Exception):  # noqa: N818  (it is a result, not an error of the fuzzer)
-    """A script that does not do what it should."""
+    """A script that fails or gives a wrong result."""
 
     def __init__(self, script: str, problem: str, signature: str) -> None:
         super().__init__(problem)
@@ -44,7 +44,7 @@ class Finding(Exception):  # noqa: N818  (it is a result, not an error of the fu
 
 
 class Script:
-    """Lines of Python that run one by one; `journal` is a file that holds them even if the process dies."""
+    """Lines of Python that run one by one.  `journal` is a file that keeps them even if the process dies."""
 
     def __init__(self, kind: str, journal: int | None = None) -> None:
         self.kind = kind
@@ -57,7 +57,7 @@ class Script:
         self.run(PREAMBLE.rstrip())
 
     def run(self, line: str) -> None:
-        """Run a statement.  Whatever it raises is a finding."""
+        """Run a statement.  Any exception is a finding."""
         for module in sorted(set(_MENTIONS.findall(line))):
             needed = MODULES[module]
             if needed not in self.lines:
@@ -79,7 +79,7 @@ class Script:
         self.run(f"assert {condition}, {otherwise!r}")
 
     def check(self, passed: bool, condition: str, otherwise: str) -> None:
-        """Require something that was computed outside the script; `condition` says it in the script's own terms."""
+        """Require a result that was computed outside the script; `condition` expresses it in the script."""
         if not passed:
             self._record(f"assert {condition}, {otherwise!r}")
             raise self._finding(AssertionError(otherwise))

@@ -40,7 +40,7 @@ def online(s: Script, rng: Generator) -> None:
     s.let("stairs", "online.staircase()")
     s.let("batch", f"sf.fit({x!r}, {y!r}, sample_weight={w!r}, loss=loss, increasing={rising})")
     if kind.name == "Linex":
-        s.expect(f"np.allclose(stairs.predict({x!r}), batch.predict({x!r}), rtol=1e-9, atol=1e-9)", "not that of fit")
+        s.expect(f"np.allclose(stairs.predict({x!r}), batch.predict({x!r}), rtol=1e-9, atol=1e-9)", "differs from fit")
     else:
         same_steps(s, "stairs", "batch", "online")
     s.expect(f"online.n_samples == {sum(u > 0 for u in w)}", "rows are miscounted")
@@ -141,7 +141,7 @@ def groups(s: Script, rng: Generator) -> None:
     n = len(rows.x)
     keys = pick(rng, [[0, 1, 2], [-5, 10**12], ["a", "b", ""], [True, False], [7]])
     labels = [pick(rng, keys) for _ in range(n)]
-    if rows.w is not None:  # each group needs a row that counts
+    if rows.w is not None:  # each group needs a row with a positive weight
         labels = [label if u > 0 else labels[int(np.argmax(rows.w))] for label, u in zip(labels, rows.w, strict=True)]
     s.let("groups", repr(labels) if chance(rng, 0.5) else f"np.array({labels!r})")
     rising = pick(rng, [True, True, False, "auto"])
@@ -170,12 +170,12 @@ def groups(s: Script, rng: Generator) -> None:
         "predictions of groups differ",
     )
     s.let("other", "pickle.loads(pickle.dumps(found))")
-    s.expect("other == found", "it is not the same after a round trip")
+    s.expect("other == found", "the object changed in a round trip")
     s.run(
         "with tempfile.TemporaryDirectory() as folder:\n    found.save(folder + '/map.npz')\n"
         "    other = sf.StaircaseMap.load(folder + '/map.npz')"
     )
-    s.expect("other == found", "it is not the same after it was saved")
+    s.expect("other == found", "the object changed when it was saved and loaded")
 
 
 @call("fit_columns")
@@ -213,22 +213,22 @@ def reliability(s: Script, rng: Generator) -> None:
     s.let("w", column(rng, w) if w is not None else "None")
     score = pick(rng, ["brier", "brier", "log"])
     if w is not None and max(w) > 2**50 * min(u for u in w if u > 0):
-        score = "brier"  # the share of an event may round to 0 or 1, of which the log score is infinite: refused
+        score = "brier"  # a frequency may round to 0 or 1, whose log score is infinite: an error
     seed = int(rng.integers(2**32))
     bands = pick(rng, [None, "confidence", "consistency"])
     options = f"score={score!r}, bands={bands!r}, n_resamples={int(rng.integers(1, 30))}, seed={seed}"
     s.let("found", f"sf.reliability(x, y, sample_weight=w, {options})")
-    s.expect("found.miscalibration >= 0 and found.discrimination >= 0", "a part is negative")
+    s.expect("found.miscalibration >= 0 and found.discrimination >= 0", "a component is negative")
     s.expect(
         "np.isinf(found.mean_score) or np.isclose(found.mean_score, "
         "found.miscalibration - found.discrimination + found.uncertainty, rtol=1e-9, atol=1e-12)",
-        "the parts do not add up",
+        "the components do not add up",
     )
     if score == "brier":
         parts = [float(part) for part in reference.squared_parts(x, y, w)]
         s.expect(
             f"np.allclose([found.mean_score, found.mcb, found.dsc, found.unc], {parts!r}, rtol=1e-9, atol=1e-12)",
-            "the parts differ from exact arithmetic",
+            "the components differ from exact arithmetic",
         )
     if bands:
         s.expect("(found.bands.lower <= found.bands.upper).all()", "bands are crossed")
@@ -256,12 +256,12 @@ def venn_abers(s: Script, rng: Generator) -> None:
     s.expect("(pair.p0 <= merged).all() and (merged <= pair.p1).all()", "the merged value is outside the pair")
     for text in ("sf.VennAbers.from_json(venn.to_json())", "pickle.loads(pickle.dumps(venn))"):
         s.let("other", text)
-        s.expect("other == venn", "it is not the same after a round trip")
+        s.expect("other == venn", "the object changed in a round trip")
     folds = [k % 2 for k in range(n)]
     if n > 1 and (w is None or all(u > 0 for u in w)):
         s.let("cross", f"sf.CrossVennAbers().fit({x!r}, {y!r}, {folds!r}, {w!r})")
-        s.expect("sf.CrossVennAbers.from_json(cross.to_json()) == cross", "cross: not the same after a round trip")
-        s.expect(f"((cross.merge({queries!r}) >= 0) & (cross.merge({queries!r}) <= 1)).all()", "no probability")
+        s.expect("sf.CrossVennAbers.from_json(cross.to_json()) == cross", "the cross predictor changed in a round trip")
+        s.expect(f"((cross.merge({queries!r}) >= 0) & (cross.merge({queries!r}) <= 1)).all()", "not a probability")
 
 
 @call("scikit-learn estimators", 0.5)

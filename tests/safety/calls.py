@@ -1,7 +1,7 @@
-"""Public calls of every kind, for the scripts beside this one.
+"""Public calls of every kind, for the scripts in this folder.
 
-A call has two halves.  `prepare` makes an object that is needed first, such as an `Online` that has some rows; `act`
-does the work and returns what can be compared: arrays, text, numbers, or tuples of these.
+A call has two parts.  `prepare` creates an object that is needed first, such as an `Online` with some rows.  `act` does
+the work and returns a result that can be compared: arrays, text, numbers, or tuples of these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from staircase_fast import cython_api
 
 
 class Call(NamedTuple):
-    """A public call; `act` gets what `prepare` returned, and the columns."""
+    """A public call.  `act` receives the result of `prepare` and the columns."""
 
     act: Callable[[Any, dict[str, np.ndarray]], Any]
     prepare: Callable[[dict[str, np.ndarray]], Any] = lambda data: None
@@ -58,7 +58,7 @@ def columns(n: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def steps(stairs: sf.Staircase) -> tuple[Any, ...]:
-    """A staircase, taken apart."""
+    """The columns of a staircase."""
     return stairs.left, stairs.right, stairs.values, stairs.lower, stairs.upper, stairs.weights, stairs.counts
 
 
@@ -99,7 +99,7 @@ def _online(y: str, w: str | None = None, loss: str | sf.losses.Loss = "squared"
         return online
 
     def act(online: sf.Online, data: dict[str, np.ndarray]) -> Any:
-        if online.n_samples == 2:  # the same rows again, if they were not taken
+        if online.n_samples == 2:  # the rows were not added yet; a failed call may be repeated
             online.extend(data["ascending"], data[y], None if w is None else data[w])
         return steps(online.staircase())
 
@@ -183,7 +183,7 @@ def _cross_venn_abers(_: None, data: dict[str, np.ndarray]) -> Any:
     return tuple(cross.predict(data["scores"]))
 
 
-# The C-level API, called as C calls it: without the GIL.
+# The C API, called as from C: without the GIL.
 
 
 def _function(name: str, result: Any) -> Any:
@@ -231,7 +231,7 @@ def _c_fit(x: str, y: str, w: str | None = None) -> Call:
 
 
 def lose_a_staircase(data: dict[str, np.ndarray]) -> None:
-    """Fit by the C-level API, and do not free the result."""
+    """Fit with the C API and leak the result."""
     stairs, n = ctypes.c_void_p(), ctypes.c_ssize_t(len(data["scores"]))
     given = _pointer(data["scores"]), _pointer(data["reals"]), None
     _checked(_C["fit_squared"](*given, n, ctypes.c_int(0), ctypes.byref(stairs), None))
@@ -254,7 +254,7 @@ def _c_online(y: str, w: str | None = None) -> Call:
 
 
 CALLS: dict[str, Call] = {
-    # means: surveyed, sorted, or in order already
+    # means: by survey, after sorting, or already sorted
     "fit labels": _fit("scores", "labels"),
     "fit real labels, float32": _fit("scores32", "real_labels"),
     "fit bools, tied": _fit("tied", "flags", increasing=False),

@@ -1,12 +1,12 @@
-"""Certify random fits under every loss, with targets of all sizes.
+"""Certify random fits under every loss, with targets of every scale.
 
     python tests/safety/certify_scales.py [fits per cell] [seed]
 
-Prints one row per loss and one column per scale of the targets: how many fits were proved optimal, of how many.  Each
-fit that was not is printed as a script that repeats it.  The exit status is 1 if there was one.
+Prints the number of certified fits, with one row per loss and one column per scale of the targets.  Each fit that fails
+is printed as a script that repeats it.  The exit status is 1 if there is one.
 
-The targets are shifted, few or many, tied or not, and weighted or not; the parameters of a loss that have the unit of
-the targets (`delta`, `scale`) are either scaled along or left as they are.
+Targets have offsets, ties and weights at random.  Parameters in the unit of the targets (`delta`, `scale`) are scaled
+with the targets or not, at random.
 """
 
 import math
@@ -46,7 +46,7 @@ def shares(rng: Generator, n: int) -> np.ndarray:
 
 
 def either(rng: Generator, scale: float) -> float:
-    """A parameter in the unit of the targets, or not."""
+    """A parameter that is scaled with the targets, or not, at random."""
     return float(rng.choice([0.1, 1.0, 10.0])) * (scale if rng.random() < 0.5 else 1.0)
 
 
@@ -54,7 +54,7 @@ def one_sign(rng: Generator) -> float:
     return float(rng.choice([-1.0, 1.0]))
 
 
-# Name: the loss of targets of this scale, the targets, and whether the scale applies to the targets.
+# Name: the loss for targets of a scale, the targets, and whether the targets are scaled.
 CASES = {
     "squared": (lambda rng, n, s: L.SquaredError(), normal, True),
     "log": (lambda rng, n, s: L.LogLoss(), shares, False),
@@ -121,7 +121,7 @@ def script_of(problem: Problem) -> str:
 
 
 def certify_cell(name: str, scale: float, n_fits: int, seed: int) -> list[str]:
-    """Scripts of the fits of one loss and scale that were not proved optimal."""
+    """Scripts of the fits of one loss and scale that were not certified."""
     failures = []
     for index in range(n_fits):
         rng = np.random.default_rng([seed, index, list(CASES).index(name), SCALES.index(scale)])
@@ -138,7 +138,7 @@ def certify_cell(name: str, scale: float, n_fits: int, seed: int) -> list[str]:
 
 
 def main(n_fits: int, seed: int) -> int:
-    print(f"{n_fits} fits per loss and scale, seed {seed}: proved optimal")
+    print(f"certified fits, of {n_fits} per loss and scale, seed {seed}")
     print(" " * 22 + "".join(f"{scale:>7.0e}" for scale in SCALES))
     found: list[str] = []
     for name in CASES:
@@ -146,9 +146,9 @@ def main(n_fits: int, seed: int) -> int:
         print(f"{name:22}" + "".join(f"{n_fits - len(failures):7}" for failures in cells), flush=True)
         found += [script for failures in cells for script in failures]
     n_all = n_fits * len(SCALES) * len(CASES)
-    print(f"{n_all} fits, {n_all - len(found)} proved optimal")
+    print(f"{n_all} fits, {n_all - len(found)} certified")
     for script in sorted(found, key=len)[:20]:
-        print(f"\n# not proved optimal\n{script}")
+        print(f"\n# not certified\n{script}")
     return int(bool(found))
 
 

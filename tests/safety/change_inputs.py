@@ -1,10 +1,10 @@
-"""Change the columns of public calls while the calls run.
+"""Change the inputs of public calls while the calls run.
 
     python tests/safety/change_inputs.py --seconds 60 --seed 0 [--only WORDS]
 
-A second process writes into memory that both share.  A call may then return anything or raise an exception, but it must
-end, and it must not crash; on a build with the address sanitizer (`make sanitize`) it must not leave its arrays either.
-The process dies if it does: the call is named then, and the same seed repeats it, as far as processes keep step.
+A second process writes into shared memory.  A call can then return anything or raise an exception, but it must end, and
+it must not crash.  A build with the address sanitizer (`make sanitize`) also detects access outside arrays.  If the
+process dies, the call is printed.  The same seed repeats it if the timing of the processes is similar.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # NumPy warns about NaN
     rng = random.Random(options.seed)
-    names = [name for name in CALLS if options.only in name and name != "files"]  # no disk is needed here
+    names = [name for name in CALLS if options.only in name and name != "files"]  # no calls that use files
     outcomes: Counter[str] = Counter()
-    current = mmap.mmap(-1, 100)  # the name of the call, also for the process that waits
+    current = mmap.mmap(-1, 100)  # the name of the call, shared with the waiting process
     worker = os.fork()
     if worker:
         status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def one_call(name: str, shared: Shared, rng: random.Random) -> Counter[str]:
-    """Make a call while its inputs change; return what happened."""
+    """Make a call while its inputs change; return its outcome."""
     threads.ROWS_EACH = rng.choice([1 << 18, 4000])
     prepared = CALLS[name].prepare(shared.data)
     faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)

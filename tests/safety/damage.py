@@ -1,6 +1,6 @@
-"""Random damage to saved files: their bytes, the members of archives, the values of JSON documents.
+"""Random damage to saved files: to their bytes, the members of archives, and the values of JSON documents.
 
-Archives are written again with valid checksums, so that the damage reaches the checks behind them.
+Archives are written again with valid checksums, so that the damage reaches the later checks.
 """
 
 import io
@@ -51,7 +51,7 @@ TEXTS = [
 
 
 def damaged(rng, content, others):
-    """The bytes of a file, damaged in one to three ways; `others` are files that parts are taken from."""
+    """The bytes of a file with one to three kinds of damage; parts of `others` may be inserted."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         how = (_changed_bytes,)
         if content[:2] == b"PK" and rng.random() < 0.7:
@@ -114,7 +114,7 @@ def _changed_arrays(rng, content, _):
 
 
 def _forged_sums(rng, content, _):
-    """An accumulator with other entries, and with totals and extents that agree with them."""
+    """An accumulator with changed entries, and with totals and extents that match them."""
     arrays = _arrays_of(content)
     header = json.loads(arrays.pop("header").tobytes())
     for _ in range(rng.choice((1, 1, 2))):
@@ -139,7 +139,7 @@ def _forged_sums(rng, content, _):
 
 
 def _changed_entries(rng, array):
-    """Some entries of an array that has entries."""
+    """Change some entries of an array that is not empty."""
     changed = array.copy()
     flat = changed.reshape(-1)
     for _ in range(rng.choice((1, 1, 3))):
@@ -177,13 +177,13 @@ def _changed_array(rng, array, other):
 
 
 def _near(value):
-    """Numbers that a check may take for the right one."""
+    """Numbers that a check might mistake for the right one."""
     around = [math.nextafter(value, math.inf), math.nextafter(value, -math.inf)]
     return 2 * [*around, value * 2, value / 2, round(value, 1), -value]
 
 
 def _member(name, body, *, offset, size=None, method=0, flags=0):
-    """The local header of a member with its body, and its entry in the directory."""
+    """A member of a zip file: its local header with its content, and its entry in the directory."""
     size, name = len(body) if size is None else size, name.encode()
     fields = struct.pack("<HHHHHIIIHH", 20, flags, method, 0, 0, zlib.crc32(body), size, size, len(name), 0)
     entry = b"PK\1\2" + struct.pack("<H", 20) + fields + struct.pack("<HHHII", 0, 0, 0, 0, offset) + name
@@ -191,7 +191,7 @@ def _member(name, body, *, offset, size=None, method=0, flags=0):
 
 
 def _forged_archive(rng, content, _):
-    """An archive with a directory that lies, or members that no `savez` writes."""
+    """An archive with a wrong directory, or with members that `savez` never writes."""
     bodies = {}
     for name, array in _arrays_of(content).items():
         file = io.BytesIO()
@@ -243,7 +243,7 @@ def _changed_document(rng, content, _):
 
 
 def _change_part(rng, document):
-    """Change a random part of a document; large arrays are not preferred to small ones."""
+    """Change a random part of a document, with equal chances for large and small arrays."""
     node = document
     while True:
         keys = list(range(len(node))) if isinstance(node, list) else sorted(node)
@@ -294,5 +294,5 @@ def _changed_text(rng, content, _):
 
 
 def case_rng(seed, number):
-    """The random numbers of a case."""
+    """The random generator of a case."""
     return random.Random(f"{seed} {number}")

@@ -1,4 +1,4 @@
-/* Allocations that fail when fuzz_memory.py wants them to.  Preloaded; glibc only. */
+/* Makes allocations fail on request of fuzz_memory.py.  Preloaded; glibc only. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,11 +20,11 @@ static atomic_int armed;
 static atomic_long seen;              /* allocations since armed */
 static atomic_long failed;
 static long first_to_fail, last_to_fail;
-static void *frames[MOST_FRAMES];     /* who asked for the first allocation that failed */
+static void *frames[MOST_FRAMES];     /* callers of the first failed allocation */
 static int n_frames;
 static __thread int inside;           /* a backtrace may allocate */
 static int report = -1;
-static int n_ranges;                  /* of code: others' allocations do not count; or 0 */
+static int n_ranges;                  /* count only allocations by this code; 0: by any code */
 static char *starts[MOST_RANGES], *ends[MOST_RANGES];
 
 /* Whether one of the innermost functions lies in the ranges. */
@@ -75,10 +75,10 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     return *out == NULL ? ENOMEM : 0;
 }
 
-/* Let the allocations first .. last from now on fail. */
+/* Make the allocations first to last fail, counted from now on. */
 void fail_from_now_on(long first, long last) {
     void *unused[2];
-    backtrace(unused, 2);             /* loads what it needs */
+    backtrace(unused, 2);             /* the first call loads a library */
     first_to_fail = first;
     last_to_fail = last;
     seen = failed = 0;
@@ -86,13 +86,13 @@ void fail_from_now_on(long first, long last) {
     armed = 1;
 }
 
-/* Let none fail; return how many there were. */
+/* Stop failing; return the number of allocations since the start. */
 long fail_no_more(void) {
     armed = 0;
     return seen;
 }
 
-/* Count only what is asked for in this code from now on. */
+/* From now on, count only allocations by code in these ranges. */
 void count_only(int n, char **given_starts, char **given_ends) {
     n_ranges = n < MOST_RANGES ? n : MOST_RANGES;
     memcpy(starts, given_starts, n_ranges * sizeof(char *));
@@ -115,7 +115,7 @@ static void write_frames(int number) {
     raise(number);
 }
 
-/* Write to a file descriptor where the process crashes. */
+/* If the process crashes, write the location to a file descriptor. */
 void report_crashes(int fd) {
     report = fd;
     signal(SIGSEGV, write_frames);

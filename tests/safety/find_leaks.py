@@ -1,7 +1,7 @@
-"""Look for memory that public calls lose; runs on a build with the address sanitizer (`make sanitize`).
+"""Search for memory leaks in public calls, on a build with the address sanitizer (`make sanitize`).
 
-Memory that nothing points to any more is a leak.  Python's own leaks at exit do not matter here: the sanitizer looks
-before that.  At the end a staircase is lost on purpose, which it must report.
+The sanitizer checks before Python exits, so leaks of Python itself at exit do not matter.  At the end, one staircase is
+leaked on purpose; the sanitizer must report it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 
 from calls import CALLS, columns, lose_a_staircase
 
-DATA = columns(3000, 0)  # not local: the sanitizer does not see what frames of Python point to
+DATA = columns(3000, 0)  # global: the sanitizer does not see references from Python frames
 REPEATS = 3
 
 
@@ -25,7 +25,7 @@ def main() -> int:
             call.act(call.prepare(DATA), DATA)
     if has_leaks():
         return 1
-    print(f"No leak in {REPEATS * len(CALLS)} calls.  One follows that must be found:", flush=True)
+    print(f"No leak in {REPEATS * len(CALLS)} calls.  The next leak is deliberate and must be reported:", flush=True)
     lose_a_staircase(DATA)
     return 0 if has_leaks() else 1
 
@@ -33,4 +33,4 @@ def main() -> int:
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    os._exit(status)  # at once: Python's own leaks at exit are not of interest
+    os._exit(status)  # skip Python's own leaks at exit

@@ -1,7 +1,7 @@
 """Random calls of the public API, compared with exact arithmetic: `make fuzz-api`.
 
-Calls run in child processes, so a crash or a hang is a finding as well.  Each finding is printed as a script that
-reproduces it, once per kind of failure.  The exit status is 1 if there are any.
+Calls run in child processes, so crashes and hangs are found too.  Each kind of finding is printed once, as a script
+that reproduces it.  The exit status is 1 if there are findings.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HANG = 60.0  # seconds without a report
 
 
 def child(seed: int, first: int, seconds: float, only: str, journal: Path) -> None:
-    """Make calls for so long, and report on stdout, one JSON object per line."""
+    """Make calls for a number of seconds, and report on stdout, one JSON object per line."""
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     import api_fits  # noqa: F401  (each of these adds to the list of calls)
     import api_refusals  # noqa: F401
@@ -39,7 +39,7 @@ def child(seed: int, first: int, seconds: float, only: str, journal: Path) -> No
 
     faulthandler.enable()
     reports = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # calls may print: `print` is one of the functions they get
+    os.dup2(2, 1)  # calls may print: `print` is one of their arguments
     file = os.open(journal, os.O_RDWR | os.O_CREAT)
     names = [name for name in CALLS if only in name]
     if not names:
@@ -78,7 +78,7 @@ def pass_on(stream: IO[str], lines: "queue.Queue[str]") -> None:
 
 
 def next_line(lines: "queue.Queue[str]", seconds: float) -> str | None:
-    """The next line, or None if there is none for so long."""
+    """The next line, or None if none arrives in time."""
     try:
         return lines.get(timeout=seconds)
     except queue.Empty:
@@ -86,7 +86,7 @@ def next_line(lines: "queue.Queue[str]", seconds: float) -> str | None:
 
 
 class Campaign:
-    """Children that are started again after a crash, and what they reported."""
+    """Child processes, restarted after a crash, and their reports."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.options, self.folder, self.seconds = options, folder, options.seconds
@@ -99,7 +99,7 @@ class Campaign:
             first = self._run_child(first)
 
     def _run_child(self, first: int) -> int | None:
-        """Follow a child; return where the next one begins, or None if all is done."""
+        """Run a child; return the number of the next call, or None at the end."""
         journal, errors = self.folder / "journal.py", self.folder / "stderr.txt"
         journal.write_text("")
         command = [
@@ -129,10 +129,10 @@ class Campaign:
             else:
                 problem = f"the process ended with status {process.wait()}\n{errors.read_text()[-2000:]}"
                 self._add(f"crash, status {process.returncode}", problem, script, following)
-                if began is None:  # the next one would not start either
+                if began is None:  # another child would not start either
                     return None
         self.seconds -= time.monotonic() - began if began else START
-        # Which of the calls since the last report it was is not known: go on well behind them.
+        # The failing call is one of those since the last report: continue well after them.
         return following + 100_000
 
     def _add(self, signature: str, problem: str, script: str, index: int) -> None:

@@ -1,9 +1,9 @@
-"""Load damaged files: each must raise a ValueError that names the file, or give an object that works.
+"""Load damaged files: each must raise a ValueError that names the file, or load as a usable object.
 
     PYTHONPATH=. python tests/safety/fuzz_files.py --seconds 60 --seed 1
 
-Cases run in a child process with limits on memory and time, so that a crash, a hang and a large allocation are found as
-well.  Each kind of finding is printed once, as a script that reproduces it.  Exit code 1 if there is a finding.
+Cases run in a child process with limits on memory and time, so crashes, hangs and large allocations are found too.
+Each kind of finding is printed once, as a script that reproduces it.  The exit code is 1 if there are findings.
 """
 
 import argparse
@@ -32,16 +32,16 @@ from damage import case_rng, damaged
 import staircase_fast as sf
 from staircase_fast.cli import arguments
 
-MEMORY = 512 << 20  # bytes that a case may take beyond what the process has when it starts
-SECONDS = 20  # that a case may take
-LONGEST = 2000  # characters of a message
+MEMORY = 512 << 20  # bytes that a case may allocate beyond those of the starting process
+SECONDS = 20  # time limit of a case
+LONGEST = 2000  # maximal length of a message
 
 
-# What is done with an object that was loaded.  The source of these functions is part of each printed script.
+# Functions that use a loaded object.  Their source is part of each printed script.
 
 
 def use_staircase(stairs, path):
-    """Look up scores, and save it again."""
+    """Predict, and save it again."""
     scores = np.concatenate((stairs.left, stairs.right, [-np.inf, -1.0, 0.0, 0.5, np.inf]))
     for interpolation in ("step", "linear", "centered"):
         for out_of_bounds in ("clip", "nan"):
@@ -54,7 +54,7 @@ def use_staircase(stairs, path):
 
 
 def use_map(stairs, path):
-    """Look up scores in all groups, and save it again."""
+    """Predict in all groups, and save it again."""
     keys = list(stairs)
     scores = np.resize([-np.inf, -1.0, 0.0, 0.5, np.inf], len(keys))
     for interpolation in ("step", "linear", "centered"):
@@ -102,7 +102,7 @@ def use_online(online, path):
 
 
 def use_venn(venn, path):
-    """Look up scores, and save it again."""
+    """Predict, and save it again."""
     for part in venn.predict([-np.inf, -1.0, 0.0, 0.5, np.inf]):
         assert ((part >= 0) & (part <= 1)).all()
     venn.save(path)
@@ -111,7 +111,7 @@ def use_venn(venn, path):
 
 
 def use_table(_, path):
-    """The command line reports what is wrong with a table in one line, without a traceback."""
+    """The command line reports a damaged table in one line, without a traceback."""
     import contextlib
     import io
 
@@ -134,12 +134,12 @@ USES = {
     "CrossVennAbers": use_venn,
     "table": use_table,
 }
-# These may find while they are used that a sum is too large, or that a loss cannot be minimised.
+# Using these can raise an error: a sum is too large, or a loss has no minimum.
 MAY_REFUSE = ("Accumulator", "Online")
 
 
 def saved_files(folder):
-    """Pairs of a class and the bytes of a file, small ones of all kinds."""
+    """Small files of all kinds, as pairs of class and bytes."""
     rng = np.random.default_rng(0)
     losses = sf.losses
     x, y = rng.normal(size=40).round(2), rng.normal(size=40).round(3)
@@ -201,7 +201,7 @@ def saved_files(folder):
 
 
 def outcome_of(kind, path):
-    """What loading a file did: refused, loaded, or why it is a finding."""
+    """The outcome of loading a file: refused, loaded, or the reason why it is a finding."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         if kind != "table":
@@ -227,13 +227,13 @@ def outcome_of(kind, path):
 def work(folder, seed, first, seconds):
     """Run cases until the time is over; report each in a line of JSON.
 
-    The file of a case has its kind in its name, and is still there if the process ends in the middle of it.
+    The name of a file contains its kind.  If the process dies, the file remains.
     """
     faulthandler.enable()
     faulthandler.register(signal.SIGALRM, chain=True)  # show where it hangs, then end the process
     files = saved_files(folder)
     signal.alarm(5 * SECONDS)
-    for kind, content in files:  # undamaged ones must work; and all libraries are loaded before memory is limited
+    for kind, content in files:  # undamaged files must work; this also loads all libraries before memory is limited
         path = folder / f"undamaged-{kind}"
         path.write_bytes(content)
         outcome = outcome_of(kind, path)
@@ -283,7 +283,7 @@ path.write_bytes(zlib.decompress(base64.b64decode("""
 
 
 def signature_of(kind, outcome):
-    """What findings of one kind have in common: the place where it happened, or the message without numbers."""
+    """A key that findings of one kind share: the place where it happened, or the message without numbers."""
     crashed, _, stack = outcome.partition("Current thread")
     if stack:  # the innermost call comes first
         return kind, crashed.splitlines()[0], re.search("File .*|$", stack)[0]

@@ -1,16 +1,15 @@
-"""Let allocations fail inside public calls.
+"""Make memory allocations fail inside public calls.
 
     python tests/safety/fuzz_memory.py --seconds 60 --seed 0 [--only WORDS]
 
-A shim in front of the C library (failing_malloc.c, compiled here with cc) lets the k-th allocation of a call fail, and
-perhaps some that follow, in our kernels, NumPy or Python.  The call must then raise MemoryError or
-return the right answer.  Its inputs must not change, no thread may stay behind, and the same call must succeed right
-after that, with the same objects.
+A preloaded library (failing_malloc.c, compiled here with cc) makes the k-th allocation of a call fail, and perhaps some
+after it, in our kernels, NumPy or Python.  The call must then raise MemoryError or return the correct result.  Its
+inputs must not change, no thread may remain, and the same call with the same objects must succeed afterwards.
 
-Anything else is a finding.  It is printed as a command that repeats it, with the functions that asked for the memory,
-or for a crash, where that was.  SystemError, crashes and hangs may be the fault of NumPy or Python: if no kernel of
-ours is among the innermost functions, they are counted and listed, but do not make this script fail.  Other exceptions
-are ours if a module of ours raised them.
+Anything else is a finding.  It is printed as a command that repeats it, with the functions that requested the memory
+or, for a crash, its location.  A SystemError, crash or hang can be a fault of NumPy or Python: if none of our kernels
+is among the innermost functions, it is listed but does not fail the run.  Any other exception counts as ours if one of
+our modules raised it.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SIZES = 12, 300, 2_500, 22_000
 FOREVER = 2**60
-MOST_SECONDS = 100  # for all calls of a worker; it has died of hanging if they take longer
+MOST_SECONDS = 100  # for all calls of a worker; after that it counts as a hang
 OURS, NUMPY, PYTHON, C_LIBRARY = "staircase_fast", "NumPy", "Python", "the C library"
 OURS_ALWAYS = "wrong answer", "thread left", "input changed", "no worker"
-# Faults of Python and the C library when memory runs out: a lock is refused with RuntimeError; Thread.start
-# waits for a thread that could not be made (as printed by the thread), and thread-local data end the process.
+# Faults of Python and the C library when memory runs out: creating a lock raises RuntimeError; Thread.start waits for a
+# thread that could not be created (the thread prints this); a lack of thread-local data ends the process.
 KNOWN = {
     "can't allocate lock": PYTHON,
     "can't allocate read lock": PYTHON,
@@ -54,7 +53,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(tz=dt.UTC).strftime("%Y%m%d")))
     parser.add_argument("--only", default="", help="calls whose names contain this")
-    parser.add_argument("--repeat", help="what a finding says: run it alone")
+    parser.add_argument("--repeat", help="repeat one finding, as printed")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -87,7 +86,7 @@ def fuzz(shim: str, options: argparse.Namespace) -> int:
     todo: list[str] = []
     while time.monotonic() < end:
         todo = todo or rng.sample(names, len(names))
-        # every other worker leaves out what Python and NumPy ask for themselves, which is most of all
+        # half of the workers ignore the allocations of Python and NumPy, which are the majority
         orders = {"call": todo.pop(), "n": rng.choice(SIZES), "seed": rng.randrange(2**31), "most": 60}
         orders |= {"only_ours": rng.random() < 0.5, "seconds": end - time.monotonic()}
         for line in run_worker(shim, orders):
@@ -98,7 +97,7 @@ def fuzz(shim: str, options: argparse.Namespace) -> int:
                 n_findings[kind] += 1
     print(f"{sum(outcomes.values())} failing allocations (seed {options.seed}):")
     for (outcome, owner), count in outcomes.most_common():
-        print(f"  {count:6}  {outcome}, asked for by {owner}")
+        print(f"  {count:6}  {outcome}, allocation by {owner}")
     for kind, line in sorted(findings.items()):
         outcome, owner, detail = kind
         print(f"\n{n_findings[kind]} x {outcome} ({owner}): {detail}")
@@ -109,7 +108,7 @@ def fuzz(shim: str, options: argparse.Namespace) -> int:
 
 
 def run_worker(shim: str, orders: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a worker reports, a line for each allocation that failed; a line more if it died."""
+    """The reports of a worker: one per failed allocation, and one more if it died."""
     environment = {**os.environ, "LD_PRELOAD": shim, "PYTHONMALLOC": "malloc"}
     command = [sys.executable, __file__, "--work", json.dumps({**orders, "shim": shim})]
     with tempfile.TemporaryFile() as errors:
@@ -142,7 +141,7 @@ def shortened(frame: str) -> str:
 
 
 def owner_of(frames: list[str]) -> str:
-    """Whose code is innermost: the first library that is ours or NumPy's, or Python, if it evaluates before those."""
+    """The owner of the innermost code: our package or NumPy, or Python if its interpreter loop comes first."""
     for frame in frames:
         if not re.search(r"\) ?\[0x", frame):
             continue
@@ -156,7 +155,7 @@ def owner_of(frames: list[str]) -> str:
 
 
 class Worker:
-    """Makes one call again and again, and lets a different allocation fail each time."""
+    """Repeats one call, with a different failing allocation each time."""
 
     def __init__(self) -> None:
         warnings.simplefilter("ignore")
@@ -174,7 +173,7 @@ class Worker:
         self.data = self.calls.columns(self.n, self.seed)
         self.clean = self.calls.columns(self.n, self.seed)
         rng = random.Random(self.seed)
-        for _ in range(2):  # modules are imported, caches are filled
+        for _ in range(2):  # import modules and fill caches
             self.expected = self.call.act(self.call.prepare(self.data), self.data)
         self.shim.report_crashes(2)
         self.only_ours = orders["only_ours"]
@@ -191,21 +190,21 @@ class Worker:
             for k in rng.sample(range(1, n_allocations + 1), min(orders["most"], n_allocations)):
                 if time.monotonic() > end:
                     break
-                # not all from k on: Python itself would loop for ever (it needs an int to unwind a frame)
+                # not all allocations from k on: Python itself would loop forever (it needs an int to unwind a frame)
                 self.fail(k, k + rng.choice([0, 0, 0, 2, 30]))
-        self.tell("done", [])
+        self.report("done", [])
 
     def count_only_ours(self) -> None:
-        """Let the shim count only what kernels ask for, or functions that they call."""
+        """Count only allocations by kernels, or by functions that they call."""
         code = [line for line in Path("/proc/self/maps").read_text().splitlines() if " r-xp " in line]
         ours = [line.split()[0].split("-") for line in code if "/staircase_fast/" in line]
         pointers = ctypes.c_void_p * len(ours)
         self.shim.count_only(len(ours), *(pointers(*(int(pair[end], 16) for pair in ours)) for end in (0, 1)))
 
     def fail(self, k: int, last: int) -> None:
-        """Let the allocations k .. last of a call fail."""
+        """Make the allocations k to last of a call fail."""
         self.k, self.last = k, last
-        self.tell("begun", [])  # if it is the last that is said, the process died
+        self.report("begun", [])  # if this is the last report, the process died
         prepared, detail, found, owner = self.call.prepare(self.data), "", None, ""
         self.shim.fail_from_now_on(k, last)
         try:
@@ -226,17 +225,17 @@ class Worker:
         elif not all(same(self.data[name], self.clean[name]) for name in self.clean):
             outcome, detail = "input changed", f"after {outcome}"
         else:
-            # with the same object: what has failed must not have changed it
+            # first with the same object: the failed call must not have changed it
             for again in (prepared, self.call.prepare(self.data)):
                 try:
                     if not same(self.call.act(again, self.data), self.expected):
                         outcome, detail = "wrong answer afterwards", f"after {outcome}"
                 except BaseException as error:
                     outcome, detail = f"{type(error).__name__} afterwards", f"after {outcome}: {error}"
-        self.tell(outcome, where, detail, owner)
+        self.report(outcome, where, detail, owner)
 
     def where(self) -> list[str]:
-        """The functions that asked for the memory, innermost first."""
+        """The functions that requested the memory, innermost first."""
         libc = ctypes.CDLL(None)
         frames = (ctypes.c_void_p * 64)()
         n = self.shim.where_it_failed(frames)
@@ -245,7 +244,7 @@ class Worker:
         found = [names[i].decode(errors="replace") for i in range(n)]
         return [frame for frame in found if "failing_malloc" not in frame]
 
-    def tell(self, outcome: str, where: list[str], detail: str = "", owner: str = "") -> None:
+    def report(self, outcome: str, where: list[str], detail: str = "", owner: str = "") -> None:
         line = {"call": self.name, "n": self.n, "seed": self.seed, "outcome": outcome}
         line["owner"] = owner or owner_of(where)
         line |= {"k": getattr(self, "k", 0), "last": getattr(self, "last", 0), "only_ours": self.only_ours}
@@ -254,7 +253,7 @@ class Worker:
 
 
 def raised_by(error: BaseException) -> str:
-    """Whose fault an exception is, if that can be told from the exception alone; else nothing."""
+    """The owner of an exception if the exception alone shows it; otherwise an empty string."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -265,7 +264,7 @@ def raised_by(error: BaseException) -> str:
 
 
 def threads_left() -> bool:
-    """Whether a thread is still there; one that has not begun ends soon, or was never made."""
+    """Whether a thread still runs after five seconds."""
     end = time.monotonic() + 5
     while time.monotonic() < end:
         if not any(thread.is_alive() for thread in threading.enumerate() if thread is not threading.main_thread()):

@@ -1,11 +1,11 @@
-"""Put small slips into the code, one at a time, and report those that the tests do not notice.
+"""Mutation tests: change the code in one small place at a time, and report changes that no test detects.
 
-The slips are listed in mutants.txt, beside this file.  Each is applied to a copy of the tree in build/mutants; the
+Such changes, the mutants, are listed in mutants.txt.  Each is applied to a copy of the tree in build/mutants; the
 working tree is only read.  Copies are compiled with -O1, and only modules that depend on the changed file are compiled
-again.  Before the first slip, all tests that the selected slips name must pass on an unchanged copy.
+again.  First, all tests that the selected mutants name must pass on an unchanged copy.
 
-A slip is caught if a test fails, crashes or runs too long.  The exit code is 1 if a slip survives that is not marked as
-equivalent, or does not compile; and 2 if the list is invalid or the tests fail without a slip.
+A mutant is caught if a test fails, crashes or runs too long.  The exit code is 1 if a mutant does not compile, or
+survives without being marked as equivalent.  It is 2 if the list is invalid or the tests fail on the unchanged copy.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ RUNNING: set[subprocess.Popen[str]] = set()
 
 
 class InvalidError(Exception):
-    """The list is out of date, or the tests fail without a slip."""
+    """The list is out of date, or the tests fail on the unchanged copy."""
 
 
-class Slip(NamedTuple):
+class Mutant(NamedTuple):
     number: int
-    line: int  # where it begins in the list
+    line: int  # its first line in the list
     file: str
     before: str
     after: str
     tests: tuple[str, ...]
-    equivalent: str  # why no test can notice it; empty if a test must
+    equivalent: str  # why no test can detect it; empty if a test must
 
     def __str__(self) -> str:
         before, after = (" ".join(text.split()) for text in (self.before, self.after))
@@ -56,9 +56,9 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def read_list() -> list[Slip]:
-    """All slips; the first lines of the list describe its format."""
-    slips: list[Slip] = []
+def read_list() -> list[Mutant]:
+    """All mutants; the first lines of the list describe its format."""
+    mutants: list[Mutant] = []
     problems: list[str] = []
     paragraph: list[str] = []
     for number, line in enumerate([*LIST.read_text(encoding="utf-8").splitlines(), ""], 1):
@@ -70,16 +70,16 @@ def read_list() -> list[Slip]:
         if paragraph:
             begin = number - len(paragraph)
             try:
-                slips.append(slip_of(len(slips) + 1, begin, paragraph))
+                mutants.append(mutant_of(len(mutants) + 1, begin, paragraph))
             except InvalidError as error:
                 problems.append(f"{LIST.name}:{begin}: {error}")
         paragraph = []
     if problems:
         raise InvalidError("\n".join(problems))
-    return slips
+    return mutants
 
 
-def slip_of(number: int, begin: int, lines: list[str]) -> Slip:
+def mutant_of(number: int, begin: int, lines: list[str]) -> Mutant:
     file, rest = lines[0], lines[1:]
     parts: dict[str, list[str]] = {"- ": [], "+ ": [], "tests: ": [], "equivalent: ": []}
     for line in rest:
@@ -90,25 +90,25 @@ def slip_of(number: int, begin: int, lines: list[str]) -> Slip:
     before, after = "\n".join(parts["- "]), "\n".join(parts["+ "])
     tests = tuple(f"tests/{test}" for line in parts["tests: "] for test in line.split())
     if not before or not tests or before == after:
-        raise InvalidError("a slip needs a text before, another text after, and tests")
+        raise InvalidError("a mutant needs a text before, another text after, and tests")
     if not (ROOT / file).is_file():
         raise InvalidError(f"{file} does not exist")
     found = (ROOT / file).read_text(encoding="utf-8").count(before)
     if found != 1:
         raise InvalidError(f"the text before must appear once in {file}; it appears {found} times: {before!r}")
-    return Slip(number, begin, file, before, after, tests, " ".join(parts["equivalent: "]))
+    return Mutant(number, begin, file, before, after, tests, " ".join(parts["equivalent: "]))
 
 
-def selected(slips: list[Slip], words: list[str]) -> list[Slip]:
-    """Slips with one of these numbers, ranges of numbers or words; all if there are none."""
+def selected(mutants: list[Mutant], words: list[str]) -> list[Mutant]:
+    """Mutants with one of these numbers, ranges of numbers or words; all if there are none."""
 
-    def matches(slip: Slip, word: str) -> bool:
+    def matches(mutant: Mutant, word: str) -> bool:
         numbers = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
         if numbers:
-            return int(numbers[1]) <= slip.number <= int(numbers[2] or numbers[1])
-        return word in f"{slip.file} {slip.before} {slip.after} {' '.join(slip.tests)}"
+            return int(numbers[1]) <= mutant.number <= int(numbers[2] or numbers[1])
+        return word in f"{mutant.file} {mutant.before} {mutant.after} {' '.join(mutant.tests)}"
 
-    return [slip for slip in slips if not words or any(matches(slip, word) for word in words)]
+    return [mutant for mutant in mutants if not words or any(matches(mutant, word) for word in words)]
 
 
 def run(command: list[str], folder: Path, seconds: float | None = None) -> tuple[int | None, str]:
@@ -146,7 +146,7 @@ def pytest(folder: Path, tests: list[str], options: list[str], seconds: float | 
 
 
 def prepare_base() -> None:
-    """Copy the tree to BASE and compile it; what has not changed since the last time is not compiled again."""
+    """Copy the tree to BASE and compile what has changed since the last run."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -154,7 +154,7 @@ def prepare_base() -> None:
     files = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
     note = WORK / "files.txt"
     before = set(note.read_text(encoding="utf-8").splitlines()) if note.exists() else set()
-    if not before <= files:  # a compiled module may have lost its source
+    if not before <= files:  # the source of a compiled module may be gone
         shutil.rmtree(BASE, ignore_errors=True)
     for name in files:
         content = (ROOT / name).read_bytes()
@@ -170,31 +170,31 @@ def prepare_base() -> None:
         raise InvalidError(f"the tree does not compile:\n{output}")
 
 
-def check_base(slips: list[Slip], options: list[str], jobs: int) -> None:
-    """Run the tests of these slips without a slip."""
-    tests = {test for slip in slips for test in slip.tests}
+def check_base(mutants: list[Mutant], options: list[str], jobs: int) -> None:
+    """Run the tests of these mutants on the unchanged copy."""
+    tests = {test for mutant in mutants for test in mutant.tests}
     tests -= {test for test in tests if "::" in test and test.partition("::")[0] in tests}
     workers = ["-n", str(jobs)] if jobs > 1 else []
     status, output = pytest(BASE, sorted(tests), [*options, *workers])
     if status != 0:
-        raise InvalidError(f"the tests must pass without a slip:\n{output}")
+        raise InvalidError(f"the tests must pass on the unchanged copy:\n{output}")
 
 
-def outcome_of(slip: Slip, options: list[str], seconds: float) -> Outcome:
-    """Apply a slip to a fresh copy of BASE and run its tests."""
+def outcome_of(mutant: Mutant, options: list[str], seconds: float) -> Outcome:
+    """Apply a mutant to a fresh copy of BASE and run its tests."""
     begin = time.monotonic()
-    folder = WORK / f"slip-{slip.number}"
+    folder = WORK / f"mutant-{mutant.number}"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        # dates are kept, by which Cython knows what is up to date; a slip in Python needs no C
-        needless = ("__pycache__", "*.o", "build") if slip.file.endswith(".py") else ("__pycache__", "*.o")
+        # copytree keeps the dates, by which Cython knows what is up to date; a mutant in Python needs no C
+        needless = ("__pycache__", "*.o", "build") if mutant.file.endswith(".py") else ("__pycache__", "*.o")
         shutil.copytree(BASE, folder, ignore=shutil.ignore_patterns(*needless))
-        path = folder / slip.file
-        source = path.read_text(encoding="utf-8").replace(slip.before, slip.after)
+        path = folder / mutant.file
+        source = path.read_text(encoding="utf-8").replace(mutant.before, mutant.after)
         path.write_text(source, encoding="utf-8")
         if path.suffix == ".py":
             try:
-                compile(source, slip.file, "exec")
+                compile(source, mutant.file, "exec")
                 status, output = 0, ""
             except SyntaxError as error:
                 status, output = 1, str(error)
@@ -202,27 +202,27 @@ def outcome_of(slip: Slip, options: list[str], seconds: float) -> Outcome:
             status, output = build(folder)
         if status != 0:
             return Outcome(BROKEN, output, time.monotonic() - begin)
-        status, output = pytest(folder, list(slip.tests), options, seconds)
+        status, output = pytest(folder, list(mutant.tests), options, seconds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     taken = time.monotonic() - begin
     if status is None:
         return Outcome(CAUGHT, f"more than {seconds:g} s", taken)
     if status in (0, NO_TESTS_RAN):
-        return Outcome(EQUIVALENT if slip.equivalent else SURVIVED, slip.equivalent or output.strip()[-200:], taken)
+        return Outcome(EQUIVALENT if mutant.equivalent else SURVIVED, mutant.equivalent or output.strip()[-200:], taken)
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     return Outcome(CAUGHT, failed[1] if failed else f"exit code {status}", taken)
 
 
-def run_all(slips: list[Slip], options: list[str], jobs: int, seconds: float) -> list[tuple[Slip, Outcome]]:
+def run_all(mutants: list[Mutant], options: list[str], jobs: int, seconds: float) -> list[tuple[Mutant, Outcome]]:
     found = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(outcome_of, slip, options, seconds): slip for slip in slips}
+        waiting = {pool.submit(outcome_of, mutant, options, seconds): mutant for mutant in mutants}
         try:
             for done in concurrent.futures.as_completed(waiting):
-                slip, outcome = waiting[done], done.result()
-                print(f"{outcome.result:10} {outcome.seconds:4.0f} s {slip}  [{outcome.detail}]", flush=True)
-                found.append((slip, outcome))
+                mutant, outcome = waiting[done], done.result()
+                print(f"{outcome.result:10} {outcome.seconds:4.0f} s {mutant}  [{outcome.detail}]", flush=True)
+                found.append((mutant, outcome))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list(RUNNING):
@@ -233,16 +233,16 @@ def run_all(slips: list[Slip], options: list[str], jobs: int, seconds: float) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("slips", nargs="*", help="numbers (7), ranges (7-12) or words (_blocks.pxd); default: all")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="slips at a time; default: one per core")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of a slip; default: 300")
-    parser.add_argument("--long", action="store_true", help="run the tests marked as long, too")
-    parser.add_argument("--trust", action="store_true", help="do not run the tests without a slip first")
+    parser.add_argument("mutants", nargs="*", help="numbers (7), ranges (7-12) or words (_stack.pxd); default: all")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time; default: one per core")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of a mutant; default: 300")
+    parser.add_argument("--long", action="store_true", help="also run the tests marked as long")
+    parser.add_argument("--trust", action="store_true", help="do not run the tests on the unchanged copy first")
     arguments = parser.parse_args()
     options = [] if arguments.long else ["-m", "not long"]
     begin = time.monotonic()
     try:
-        slips = selected(read_list(), arguments.slips)
+        mutants = selected(read_list(), arguments.mutants)
         WORK.mkdir(parents=True, exist_ok=True)
         with open(WORK / "lock", "w") as lock:
             try:
@@ -251,8 +251,8 @@ def main() -> int:
                 raise InvalidError(f"another run uses {WORK}") from None
             prepare_base()
             if not arguments.trust:
-                check_base(slips, options, arguments.jobs)
-            found = run_all(slips, options, arguments.jobs, arguments.limit)
+                check_base(mutants, options, arguments.jobs)
+            found = run_all(mutants, options, arguments.jobs, arguments.limit)
     except InvalidError as error:
         print(error, file=sys.stderr)
         return 2
@@ -260,18 +260,18 @@ def main() -> int:
     counts = dict.fromkeys((CAUGHT, SURVIVED, EQUIVALENT, BROKEN), 0)
     for _, outcome in found:
         counts[outcome.result] += 1
-    for slip, outcome in sorted(found):
+    for mutant, outcome in sorted(found):
         if outcome.result not in (CAUGHT, EQUIVALENT):
-            print(f"\n{outcome.result}: {LIST.name}:{slip.line}: {slip}\n{outcome.detail}")
-    marked = sum(bool(slip.equivalent) and outcome.result == CAUGHT for slip, outcome in found)
+            print(f"\n{outcome.result}: {LIST.name}:{mutant.line}: {mutant}\n{outcome.detail}")
+    marked = sum(bool(mutant.equivalent) and outcome.result == CAUGHT for mutant, outcome in found)
     changing = len(found) - counts[EQUIVALENT]
     print(
-        f"\n{len(found)} slips in {time.monotonic() - begin:.0f} s: "
+        f"\n{len(found)} mutants in {time.monotonic() - begin:.0f} s: "
         + ", ".join(f"{count} {result.lower()}" for result, count in counts.items())
         + f"; caught {100 * counts[CAUGHT] / max(changing, 1):.1f} % of those that change behaviour"
     )
     if marked:
-        print(f"{marked} slips marked as equivalent were caught: they are not equivalent")
+        print(f"{marked} mutants marked as equivalent were caught: they are not equivalent")
     return 1 if counts[SURVIVED] or counts[BROKEN] or marked else 0
 
 

@@ -1,14 +1,14 @@
-"""Run the tests on builds with sanitizers: `make sanitize` makes these builds first.
+"""Run the tests on builds with sanitizers, which `make sanitize` builds first.
 
     python tests/safety/sanitize.py [short | all]
 
-address   The address and undefined-behaviour sanitizers: all tests but most long ones (`short`: those of kernels
-          alone), then calls whose inputs change while they run (change_inputs.py), then a search for leaks
+address   The address and undefined-behaviour sanitizers: all tests except most long ones (`short`: only those of
+          kernels), then calls whose inputs change while they run (change_inputs.py), then a search for leaks
           (find_leaks.py).
 thread    The thread sanitizer: the tests of threads.
 
-Python and NumPy are not instrumented.  So the sanitizer's library is preloaded, and memory comes from malloc alone.
-Each sanitizer must first report a fault that is there.  Any report of theirs makes this script fail.
+Python and NumPy are not instrumented, so the sanitizer's library is preloaded, and all memory comes from malloc.  Each
+sanitizer must first report a deliberate fault.  Any other report makes this script fail.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TESTS = HERE.parent
 
 KERNEL_TESTS = "arithmetic/test_scan.py", "stack", "staircase/test_lookup.py", "threads/test_changing_inputs.py"
 ROUNDS_TESTS = "bisection/test_anytime.py", "losses/test_custom.py"
-# Sanitizers change the memory and the time that a process takes: not for tests that limit or measure these.
+# Sanitizers change how much memory and time a process needs, so tests that limit or measure these are left out.
 NOT_HERE = "not a_lack_of_memory and not memory_is_given_back"
 
 BAD_READ = """
@@ -50,13 +50,13 @@ for one in both: one.join()
 
 
 def environment(variant: str, **options: str) -> dict[str, str]:
-    """Where the build is, and what its sanitizer needs."""
+    """The environment variables for a build and its sanitizer."""
     compiler = os.environ.get("CC", "gcc").split()[0]
 
     def library(name: str) -> str:
         return subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout
 
-    # the C++ library too: what it throws must pass through the sanitizer
+    # the C++ library too: its exceptions must pass through the sanitizer
     preloaded = library("libasan.so" if variant == "address" else "libtsan.so"), library("libstdc++.so.6")
     found = {
         **os.environ,
@@ -64,18 +64,18 @@ def environment(variant: str, **options: str) -> dict[str, str]:
         "STAIRCASE_FAST_TEST_ROOT": str(ROOT / "build" / f"{variant}-install"),
         "LD_PRELOAD": " ".join(path.strip() for path in preloaded),
         "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # as malloc does, for sizes that are forged
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # return NULL for huge sizes, as malloc does
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
-        "TSAN_OPTIONS": "halt_on_error=1:history_size=4",  # no report needs to be suppressed
+        "TSAN_OPTIONS": "halt_on_error=1:history_size=4",  # no suppressions are needed
     }
     return found | options
 
 
 def run(variant: str, *arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
-    """Run Python on a build; its output is printed, and kept."""
+    """Run Python on a build, and return its output."""
     command = [sys.executable, *arguments]
     if variant == "thread" and shutil.which("setarch"):
-        command = ["setarch", platform.machine(), "-R", *command]  # its shadow memory needs fixed places
+        command = ["setarch", platform.machine(), "-R", *command]  # its shadow memory needs fixed addresses
     print("$", " ".join(arguments)[:100].strip().replace("\n", "; "), f"({variant})", flush=True)
     folder = ROOT / "build" / f"{variant}-install"
     return subprocess.run(
@@ -85,14 +85,14 @@ def run(variant: str, *arguments: str, **options: str) -> subprocess.CompletedPr
 
 
 def must_report(variant: str, code: str, words: str) -> None:
-    """Make sure that the sanitizer sees a fault."""
+    """Fail if the sanitizer does not report a deliberate fault."""
     done = run(variant, "-c", code)
     if words not in done.stdout or done.returncode == 0:
-        sys.exit(f"The {variant} sanitizer does not report what it should:\n{done.stdout}")
+        sys.exit(f"The {variant} sanitizer does not report a deliberate fault:\n{done.stdout}")
 
 
 def must_pass(variant: str, *arguments: str, **options: str) -> None:
-    """Fail if the process does, or if a sanitizer reports anything."""
+    """Fail if the process fails or a sanitizer reports anything."""
     done = run(variant, *arguments, **options)
     reports = [word for word in ("ERROR: AddressSanitizer", "ThreadSanitizer: ") if word in done.stdout]
     tail = done.stdout if reports or done.returncode else "\n".join(done.stdout.splitlines()[-3:])
@@ -111,7 +111,7 @@ def main() -> None:
     must_pass("address", *pytest, "-n", "auto", *(kernel_tests if short else [str(TESTS)]))
     if not short:  # most tests of rounds are long
         must_pass("address", *pytest, "-m", "long", *(str(TESTS / name) for name in ROUNDS_TESTS))
-    # wrong numbers may overflow integers then, but must not lead outside of arrays
+    # changing inputs may overflow integers, but must not lead to access outside arrays
     changing = str(HERE / "change_inputs.py"), "--seconds", "10" if short else "120"
     must_pass("address", *changing, UBSAN_OPTIONS="halt_on_error=0")
     must_pass("address", str(HERE / "find_leaks.py"), ASAN_OPTIONS="detect_leaks=1")
