@@ -1,6 +1,6 @@
-"""A picture for the README: `PYTHONPATH=. .venv/bin/python docs/draw_reliability.py` writes docs/reliability.png.
+"""The picture in the README: `PYTHONPATH=. .venv/bin/python docs/draw_reliability.py` writes docs/reliability.png.
 
-An overconfident model, before and after a staircase that was fitted to other rows.
+Reliability diagrams of an overconfident model, before and after recalibration on other rows.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ rng = np.random.default_rng(1)
 chance = rng.beta(1.1, 1.4, 40_000)
 labels = rng.random(40_000) < chance
 odds = chance / (1.0 - chance)
-scores = 1.0 - 1.0 / (1.0 + odds**2.2)  # far too sure of itself
+scores = 1.0 - 1.0 / (1.0 + odds**2.2)  # overconfident
 fitted, shown = slice(0, 36_000), slice(36_000, None)
 stairs = sf.fit(scores[fitted], labels[fitted], loss="log")
 

@@ -1,4 +1,4 @@
-"""The picture in the README: `PYTHONPATH=. .venv/bin/python docs/losses.py` writes docs/losses.png."""
+"""The picture in choosing_a_loss.md: `PYTHONPATH=. .venv/bin/python docs/losses.py` writes docs/losses.png."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Comparisons that are shared by the tests: of bits, of staircases, with the reference."""
+"""Comparisons that the tests share: of bits, of staircases, and with the reference."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ ARRAYS = ("left", "right", "values", "weights", "lower", "upper", "counts")
 
 
 def bits(values: ArrayLike) -> NDArray[np.int64]:
-    """The bit patterns of float64 values: tells -0.0 from 0.0, and NaN equals itself."""
+    """The bit patterns of float64 values: -0.0 differs from 0.0, and NaN equals itself."""
     return np.asarray(values, dtype=np.float64).copy().view(np.int64)
 
 
@@ -21,7 +21,7 @@ def assert_same_bits(actual: ArrayLike, expected: ArrayLike) -> None:
 
 
 def assert_same_staircase(actual: sf.Staircase, expected: sf.Staircase) -> None:
-    """Every array bit for bit, and what `==` says as well."""
+    """Compare every array bit for bit, and check `==` as well."""
     for name in ARRAYS:
         a, b = getattr(actual, name), getattr(expected, name)
         assert a.dtype == b.dtype, name
@@ -31,7 +31,7 @@ def assert_same_staircase(actual: sf.Staircase, expected: sf.Staircase) -> None:
 
 
 def assert_steps(stairs: sf.Staircase, expected: Sequence[Step]) -> None:
-    """The steps of the reference: the same ends, counts, and bits of values and weights."""
+    """Compare with the steps of the reference: ends, counts, and the bits of values and weights."""
     assert steps_of(stairs) == list(expected)
     assert_same_bits(stairs.values, [step.value for step in expected])
     assert_same_bits(stairs.lower, stairs.values)

@@ -1,4 +1,4 @@
-"""How the suite runs: hypothesis profiles, and which copy of the package is under test."""
+"""Settings of the test suite: hypothesis profiles, and which copy of the package is tested."""
 
 import os
 import re
@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, settings
 
 import staircase_fast
 
-# No deadline and no complaint about slowness: the suite also runs on a checked build.
+# No deadline and no health check of speed: the suite also runs on slow, checked builds.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", derandomize=True, max_examples=100, **UNTIMED)
 settings.register_profile("long", max_examples=20_000, print_blob=True, **UNTIMED)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))  # the option overrides it
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))  # --hypothesis-profile overrides it
 
-# What a shell runs in the background ignores interrupts, and so do its children; some tests are about these.
+# Background processes of a shell ignore interrupts, and so do their children; some tests need interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Packages of the extra `test` that some interpreters have no wheels for.
+# Packages of the extra `test` that have no wheels for some interpreters.
 OPTIONAL = {"duckdb", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "pyarrow", "scipy", "sklearn"}
 
 PACKAGE_FOLDER = Path(staircase_fast.__file__).resolve().parent
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """With --skip-missing, a module that cannot be imported for want of an optional package is skipped."""
+    """With --skip-missing, skip a test module that needs a missing optional package."""
     report = yield
     missing = re.search(r"ModuleNotFoundError: No module named '(\w+)", str(report.longrepr or ""))
     if report.failed and missing and missing[1] in OPTIONAL and collector.config.getoption("--skip-missing"):
@@ -51,7 +51,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_configure() -> None:
-    """Refuse to test another copy of the package than the one that was asked for."""
+    """Fail if another copy of the package is imported than the one named by STAIRCASE_FAST_TEST_ROOT."""
     root = os.environ.get("STAIRCASE_FAST_TEST_ROOT")
     if root and not PACKAGE_FOLDER.is_relative_to(Path(root).resolve()):
         raise pytest.UsageError(
@@ -61,6 +61,6 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def own_random_numbers(request: pytest.FixtureRequest) -> None:
-    """Reseed a module's generator, so that what a test draws does not depend on the tests before it."""
+    """Seed the generator of a module before each test, so that tests do not depend on each other."""
     if hasattr(request.module, "RNG"):
         request.module.RNG = np.random.default_rng([*request.node.name.encode()])

@@ -1,4 +1,4 @@
-"""What exports are tested with: staircases of all kinds, and the scores at which they could go wrong."""
+"""Test data for exports: staircases of all kinds, and the scores at which an export could fail."""
 
 import math
 
@@ -17,7 +17,7 @@ def of_ends(left: list[float], right: list[float], values: list[float], *, incre
 
 
 def many(n: int, seed: int, *, increasing: bool = True) -> sf.Staircase:
-    """Steps of any spacing, some of a single score."""
+    """Steps with random spacing, some with a single score."""
     rng = np.random.default_rng(seed)
     ends = np.unique(rng.standard_normal(2 * n) * 10.0 ** rng.integers(-5, 5, 2 * n))
     left, right = ends[0::2], ends[1::2].copy()
@@ -46,7 +46,7 @@ STAIRCASES = {
     "a table": many(500, 3),
     "a table, falling": many(300, 4, increasing=False),
 }
-# lines whose slope float64 does not hold: only steps can be exported
+# the slope of a line overflows or underflows float64: only steps can be exported
 STEPS_ONLY = {
     "gap overflows": of_ends([-LARGEST, LARGEST], [-LARGEST, LARGEST], [0.0, 1.0]),
     "slope overflows": of_ends([0.0, LEAST], [0.0, LEAST], [0.0, 1.0]),
@@ -58,7 +58,7 @@ STEPS_ONLY_SLOPES = [name for name in STEPS_ONLY if name != "zeros of both signs
 
 
 def queries(stairs: sf.Staircase) -> NDArray[np.float64]:
-    """Every end of a step and its neighbours among floats, what lies between, and the extremes."""
+    """Both ends of every step, the floats next to them, points between steps, and extreme scores."""
     ends = np.concatenate([stairs.left, stairs.right])
     with np.errstate(all="ignore"):
         beside = [np.nextafter(ends, -inf), np.nextafter(ends, inf)]

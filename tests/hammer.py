@@ -1,4 +1,4 @@
-"""Many threads at once: how tests look for races."""
+"""Runs many threads at once, to provoke races."""
 
 import sys
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def hammer(*tasks: Callable[[], object], n_each: int = 3) -> None:
-    """Let several threads do each task, all at once, switching between them as often as Python can."""
+    """Run each task in several threads at once; Python switches between them as often as it can."""
     errors: list[BaseException] = []
     barrier = threading.Barrier(n_each * len(tasks))
 
@@ -14,7 +14,7 @@ def hammer(*tasks: Callable[[], object], n_each: int = 3) -> None:
         try:
             barrier.wait()
             task()
-        except BaseException as error:  # noqa: BLE001  (raised below)
+        except BaseException as error:  # noqa: BLE001  (raised again below)
             errors.append(error)
 
     workers = [threading.Thread(target=work, args=(task,)) for task in tasks for _ in range(n_each)]

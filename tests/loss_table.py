@@ -1,7 +1,7 @@
-"""One list of losses that drives every test of losses: how to make them, what they take, and what they are in mpmath.
+"""The list of losses that drives every test of losses: their parameters, their domains, and their formulas in mpmath.
 
-Formulas are written down again here, from DESIGN.md, in arithmetic of as many digits as one likes.  `derivative` is the
-one to the right of z where it jumps.  All arguments are mpf: a parameter p, a value z, a target y.
+The formulas are repeated here, independently of the package, in arithmetic of any precision.  If the derivative jumps
+at z, `derivative` is the one to the right of z.  All arguments are mpf: a parameter p, a value z, a target y.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ class Case:
     kind: type[sf.losses.Loss]
     value: Callable[[Mp, Mp, Mp], Mp]
     derivative: Callable[[Mp, Mp, Mp], Mp]
-    parameters: tuple[float, ...] = ()  # valid ones, ordinary first
+    parameters: tuple[float, ...] = ()  # valid parameters, an ordinary one first
     bad_parameters: tuple[float, ...] = ()
-    domain: tuple[str, str] = ("real", "real")  # of targets and of values: "real", "unit", ">=0", ">0"
-    convex: bool = True  # in z; those that are not have their only minimum at z = y
+    domain: tuple[str, str] = ("real", "real")  # of targets and values: "real", "unit", ">=0", ">0"
+    convex: bool = True  # in z; if False, z = y is still the only minimum
     per_sample: bool = True  # whether the parameter may be an array
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class Case:
         return self.kind(**{self.parameter: given}, **self.more)
 
     def makes(self) -> list[sf.losses.Loss]:
-        """One of each parameter, and one of an array of them."""
+        """A loss for each parameter, and one with an array of all parameters."""
         if not self.parameter:
             return [self.kind()]
         many = [self.make(np.array(self.parameters))] if self.per_sample else []
@@ -167,7 +167,7 @@ CASES = (
         sf.losses.Quantile,
         lambda t, z, y: (1 - t) * (z - y) if z > y else t * (y - z),
         lambda t, z, y: 1 - t if z >= y else -t,
-        (0.5, 0.25, 0.75, 0.125, 0.9375),  # exact in binary: so are sums of few
+        (0.5, 0.25, 0.75, 0.125, 0.9375),  # exact in binary, and so are sums of a few
         (0.0, 1.0, -0.5, 2.0),
     ),
     Case(sf.losses.Huber, huber_value, huber_derivative, (1.0, 0.25, 10.0, 1e-3, 1e6), (0.0, -1.0)),
@@ -194,7 +194,7 @@ CASES = (
     ),
 )
 BY_NAME = {case.name: case for case in CASES}
-# those that are not solved as a mean
+# losses whose steps are not means
 OTHERS = tuple(case for case in CASES if case.domain[1] == "real" and case.kind is not sf.losses.SquaredError)
 LOCATION = tuple(case for case in OTHERS if case.kind is not sf.losses.Logistic)
 STRICT = tuple(case for case in LOCATION if case.kind not in (sf.losses.Quantile, sf.losses.Huber))

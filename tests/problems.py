@@ -1,4 +1,4 @@
-"""Random problems under every loss: one list of losses, each with targets it allows."""
+"""Random problems under every loss: a list of losses with valid targets."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ L = sf.losses
 
 
 class Problem(NamedTuple):
-    """What `fit` is given."""
+    """The arguments of `fit`."""
 
     scores: Any
     targets: Any
@@ -73,11 +73,11 @@ def levels(rng: Generator, n: int) -> np.ndarray:
 
 
 def small(rng: Generator, ranks: np.ndarray) -> np.ndarray:
-    """Not so far from each other that exponentials overflow."""
+    """Targets so close that the exponentials of their differences do not overflow."""
     return np.clip(rng.choice([0.0, 1.0, 10.0]) * ranks + rng.normal(size=len(ranks)), -50, 50)
 
 
-# The loss of n rows, and its targets.
+# For each name: the loss of n rows, and its targets.
 LOSSES: dict[str, tuple[Callable[[Generator, int], sf.losses.Loss], Callable[[Generator, np.ndarray], np.ndarray]]] = {
     "squared": (lambda rng, n: L.SquaredError(), reals),
     "log": (lambda rng, n: L.LogLoss(), shares),
@@ -145,13 +145,13 @@ def weights_of(rng: Generator, n: int) -> np.ndarray | None:
 
 
 def problem_of(rng: Generator, name: str, n: int) -> Problem:
-    """A problem of so many rows under a loss of the list."""
+    """A problem of n rows under a loss of the list."""
     loss_of, targets_of = LOSSES[name]
     scores, rising = scores_of(rng, n), bool(rng.random() < 0.7)
     ranks = np.argsort(np.argsort(scores, kind="stable")) / n
     targets = targets_of(rng, ranks if rising else 1 - ranks)
     options: dict[str, Any] = {"sample_weight": weights_of(rng, n), "loss": loss_of(rng, n), "increasing": rising}
-    if rng.random() < 0.3 and name != "tweedie -1.5":  # bounds below 0 leave it no value
+    if rng.random() < 0.3 and name != "tweedie -1.5":  # its values cannot be below 0
         low, high = np.sort(rng.choice(np.asarray(targets, dtype=float), 2))
         options["bounds"] = rng.choice(np.array([(low, high), (low, None), (None, high)], dtype=object)).tolist()
     if name.startswith("logistic"):

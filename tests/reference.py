@@ -1,14 +1,13 @@
-"""The optimal staircase in plain Python: slow, and written to be obviously correct.
+"""The optimal staircase in plain Python: slow, but obviously correct.
 
-Used by the tests and the benchmarks only. The package has no pure-Python fallback: two versions of
-one thing drift apart, whereas a reference that only has to be right can stay close to the paper.
+Only the tests use it.  The package has no pure-Python fallback, because two versions of the same code drift apart.  A
+reference that only has to be correct can stay close to the paper.
 
-The first half works on any numbers that add, multiply, divide and compare: on `Fraction` the
-answers are exact, on float they round. It covers the paper's direct method (section IV-A) and its
-update rules (IV-B), both with every round visible, the stack, the max-min formula, and the
-conditions that an optimum meets. The second half is what `fit` promises for raw rows: exact
-`Fraction` steps, then rounded ones, then their evaluation. All inputs are sequences of Python
-numbers; every finite float is a `Fraction`, so nothing is lost on the way in.
+The first half works on any numbers that add, multiply, divide and compare.  With `Fraction`, results are exact; with
+float, they are rounded.  It covers the paper's direct method (section IV-A) and its update rules (IV-B), both round by
+round, the stack, the max-min formula, and the conditions for optimality.  The second half is what `fit` guarantees for
+raw rows: exact `Fraction` steps, their rounding, and their evaluation.  All inputs are sequences of Python numbers.
+Every finite float converts exactly to a `Fraction`.
 """
 
 import math
@@ -18,12 +17,12 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-Number = Any  # Fraction, int or float: whatever the caller computes with
+Number = Any  # Fraction, int or float
 Bounds = tuple[float | None, float | None]
 
 
 class Grouping(NamedTuple):
-    """Consecutive samples in groups, and the minimiser of each group."""
+    """Groups of consecutive samples, and the minimiser of each group."""
 
     groups: list[range]
     minimisers: list[Number]
@@ -44,13 +43,13 @@ def total_weight(targets: Sequence[Number], weights: Sequence[Number]) -> Number
 
 
 def violating_runs(values: Sequence[Number]) -> list[range]:
-    """The longest runs of neighbours in which each value is >= the next."""
+    """The maximal runs of consecutive values in which each value is >= the next."""
     starts = [i for i in range(len(values)) if i == 0 or values[i - 1] < values[i]]
     return [range(a, b) for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
 
 
 def direct_rounds(targets: Sequence[Number], weights: Sequence[Number]) -> list[Grouping]:
-    """Section IV-A: join all violating neighbours, minimise again from the samples, repeat."""
+    """Section IV-A: merge all violating neighbours, minimise again from the samples, repeat."""
     rounds = []
     groups = [range(n, n + 1) for n in range(len(targets))]
     while True:
@@ -68,7 +67,7 @@ def update_rounds(
     minimiser: Callable[..., Number] = weighted_mean,
     auxiliary: Callable[..., Number] = total_weight,
 ) -> list[list[tuple[Number, Number]]]:
-    """Section IV-B: the same rounds, on one pair (y, lambda) per group and nothing else."""
+    """Section IV-B: the same rounds, with only one pair (y, lambda) per group."""
     pairs = list(zip(targets, weights, strict=True))
     rounds = [pairs]
     while True:
@@ -119,12 +118,11 @@ def is_optimal(
     fitted: Sequence[Fraction],
     errors: Sequence[Fraction] | None = None,
 ) -> bool:
-    """Certify an increasing fit: no algorithm, only the conditions that an optimum meets.
+    """Check the conditions for optimality of an increasing fit.
 
-    With P_n = sum over m <= n of -l'_m(z_m) = w_m (y_m - z_m), up to a factor, z is optimal if and
-    only if it is monotone, P_n >= 0 everywhere and P_n = 0 at the end of each step. `errors` says
-    how far each z may be from the exact optimum because it was rounded; P_n is then allowed what
-    that causes.
+    With P_n = sum over m <= n of -l'_m(z_m) = w_m (y_m - z_m), up to a factor, z is optimal if and only if it is
+    monotone, P_n >= 0 everywhere and P_n = 0 at the end of each step.  `errors` is the greatest rounding error of each
+    z; P_n may violate the conditions by as much as these errors cause.
     """
     errors = [Fraction(0)] * len(targets) if errors is None else errors
     p = slack = Fraction(0)
@@ -140,7 +138,7 @@ def is_optimal(
 
 
 class Step(NamedTuple):
-    """One step of a staircase, with `Fraction` value and weight before rounding and float after."""
+    """One step of a staircase.  Value and weight are `Fraction` before rounding and float after it."""
 
     left: float
     right: float
@@ -150,7 +148,7 @@ class Step(NamedTuple):
 
 
 def pooled(scores: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None) -> list[Step]:
-    """One step per distinct score: rows of weight 0 are absent, equal scores one observation."""
+    """One step per distinct score.  Rows with weight 0 are ignored, and equal scores are pooled."""
     weights = [1] * len(scores) if weights is None else weights
     rows = [(score, Fraction(y), Fraction(w)) for score, y, w in zip(scores, targets, weights, strict=True) if w > 0]
     by_score: dict[float, list[tuple[Fraction, Fraction]]] = {}
@@ -175,7 +173,7 @@ def exact_steps(
     *,
     increasing: bool = True,
 ) -> list[Step]:
-    """The staircase of exact rational arithmetic."""
+    """The staircase in exact rational arithmetic."""
     sign = 1 if increasing else -1
     points = pooled(scores, targets, weights)
     best = stack([sign * p.value for p in points], [p.weight for p in points])
@@ -192,17 +190,17 @@ def exact_steps(
 
 
 def nearest_float(value: Fraction) -> float:
-    """Rounded to nearest, ties to even, as dividing Python integers is; zero is +0.0."""
+    """Round to nearest, ties to even, as the division of Python integers does; zero is +0.0."""
     return value.numerator / value.denominator + 0.0
 
 
 def half_an_ulp(value: Fraction) -> Fraction:
-    """How far the exact value that rounds to this one can be from it."""
+    """The greatest distance of a value from an exact value that rounds to it."""
     return Fraction(math.ulp(value)) / 2
 
 
 def joined(steps: Sequence[Step]) -> list[Step]:
-    """Neighbouring steps of equal value as one step."""
+    """Merge neighbouring steps with equal values."""
     result: list[Step] = []
     for step in steps:
         if result and result[-1].value == step.value:
@@ -218,7 +216,7 @@ def joined(steps: Sequence[Step]) -> list[Step]:
 
 
 def rounded_steps(steps: Sequence[Step], bounds: Bounds | None = None) -> list[Step]:
-    """What `fit` reports: float64 values within the bounds, strictly monotone after that."""
+    """The steps that `fit` returns: float64 values within the bounds, strictly monotone."""
     lo, hi = bounds or (None, None)
     lo = -math.inf if lo is None else lo + 0.0
     hi = math.inf if hi is None else hi + 0.0
@@ -234,18 +232,18 @@ def fitted_steps(
     increasing: bool = True,
     bounds: Bounds | None = None,
 ) -> list[Step]:
-    """What `fit` has to return, step by step."""
+    """The steps that `fit` must return."""
     return rounded_steps(exact_steps(scores, targets, weights, increasing=increasing), bounds)
 
 
 def step_value(steps: Sequence[Step], query: float) -> float:
-    """The value of the last step whose left end is <= query; below all of them, the first value."""
+    """The value of the last step whose left end is <= query; the first value below all steps."""
     reached = [step for step in steps if step.left <= query]
     return (reached or steps[:1])[-1].value
 
 
 def linear_value(steps: Sequence[Step], query: float) -> Fraction:
-    """Straight lines through both ends of each step, exactly; level outside the observed scores."""
+    """Exact straight lines through both ends of each step; constant outside the observed scores."""
     reached = [step for step in steps if step.left <= query]
     ahead = steps[len(reached) :]
     if not reached or not ahead or query <= reached[-1].right:
@@ -263,11 +261,11 @@ def linear_value(steps: Sequence[Step], query: float) -> Fraction:
     return low + (high - low) * (x - left) / (right - left)
 
 
-# Any convex loss: section VI of the paper, and a solver that needs nothing but the sign of a sum of derivatives.
+# Any convex loss: section VI of the paper, and a solver that uses only the signs of sums of derivatives.
 
 
 class Bounded(NamedTuple):
-    """A group of section VI: consecutive samples, the bounds of their value, and the last D."""
+    """A group of section VI: consecutive samples, the bounds on their value, and the last D."""
 
     samples: range
     A: Number  # the upper bound
@@ -278,14 +276,14 @@ class Bounded(NamedTuple):
 def anytime_rounds(
     derivatives: Sequence[Callable[[Number], Number]], A: Number, B: Number, n_rounds: int
 ) -> list[list[Bounded]]:
-    """Section VI, Steps 1 to 5 as they are written: the groups after each of so many rounds.
+    """Section VI, Steps 1 to 5 as in the paper: the groups after each round.
 
-    `derivatives` are the l'_n, one per sample. Numbers may be `Fraction`: then nothing is rounded.
+    `derivatives` are the l'_n, one per sample.  With `Fraction` nothing is rounded.
     """
     groups = [Bounded(range(n, n + 1), A, B) for n in range(len(derivatives))]  # Step 1
     rounds = []
     for _ in range(n_rounds):
-        # Step 2; groups whose bounds have met are not evaluated, nor joined or moved any more
+        # Step 2; groups whose bounds are equal are no longer evaluated, merged or changed
         cuts = [(g.A + g.B) / 2 for g in groups]
         slopes = [
             -sum(derivatives[n](c) for n in g.samples) if g.A != g.B else None
@@ -318,18 +316,18 @@ def _halved(group: Bounded) -> Bounded:
 
 
 def rank_of(x: float) -> int:
-    """How many floats x is above 0: neighbours differ by one, and both zeros are 0."""
+    """The number of floats between 0 and x, with the sign of x; both zeros have rank 0."""
     bits = struct.unpack("<q", struct.pack("<d", x))[0]
     return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
 
 
 def float_of(rank: int) -> float:
-    """The float of a rank."""
+    """The float with this rank."""
     return math.copysign(struct.unpack("<d", struct.pack("<q", abs(rank)))[0], rank)
 
 
 def first_float(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least float of [low, high] from which on something holds, if it does at `high`."""
+    """The least float in [low, high] for which a monotone condition holds; it must hold at `high`."""
     lo, hi = rank_of(low) - 1, rank_of(high)
     while hi - lo > 1:
         middle = (lo + hi) // 2
@@ -338,7 +336,7 @@ def first_float(holds: Callable[[float], bool], low: float, high: float) -> floa
 
 
 class Sample(NamedTuple):
-    """A row for the general solver: `derivative` is that of its loss, to the right where it jumps."""
+    """A row for the general solver.  Where the derivative of its loss jumps, `derivative` is the right one."""
 
     score: float
     weight: Number
@@ -353,15 +351,15 @@ def general_steps(
     increasing: bool = True,
     greatest: bool = False,
 ) -> list[Step]:
-    """The staircase of any convex losses whose minimisers are in [low, high], each value rounded *up* to a float.
+    """The staircase of any convex losses with minimisers in [low, high], each value rounded *up* to a float.
 
-    The value of a block is the least float at which its summed derivative is not below zero: the sum is formed in the
-    numbers that the derivatives return (take mpmath), and found by bisection over the floats. So the true minimiser is
-    that float, or between it and the one before. `greatest`: the least float at which the sum is above zero; where
-    minimisers form an interval, that is its end (up to one float), instead of its beginning.
+    The value of a block is the least float at which its summed derivative is >= 0, found by bisection over the floats.
+    The sum uses the number type of the derivatives (use mpmath).  The true minimiser is that float, or lies between it
+    and the float before it.  With `greatest`, the value is the least float at which the sum is > 0: if the minimisers
+    form an interval, this is its end (up to one float) instead of its start.
 
-    Rounding up is monotone, so the blocks that join (left value >= right value, after rounding) are those of the exact
-    optimum, and those whose exact values share a float.
+    Rounding up is monotone.  So the merged blocks (left value >= right value, after rounding) are those of the exact
+    optimum, and those whose exact values round to the same float.
     """
     by_score: dict[float, list[Sample]] = {}
     for sample in samples:
@@ -396,7 +394,7 @@ def general_steps(
 
 
 def middle_steps(least: Sequence[Step], greatest: Sequence[Step], scores: Sequence[float]) -> list[tuple[float, float]]:
-    """(score, value) half-way between two staircases."""
+    """(score, value) pairs of the mean of two staircases."""
     return [
         (score, float((Fraction(step_value(least, score)) + Fraction(step_value(greatest, score))) / 2))
         for score in sorted(set(scores))
@@ -406,15 +404,15 @@ def middle_steps(least: Sequence[Step], greatest: Sequence[Step], scores: Sequen
 def is_between(
     samples: Sequence[Sample], lower: Sequence[Number], upper: Sequence[Number], *, greatest: bool = False
 ) -> list[bool]:
-    """Whether the optimal value of each sample, in order, is in [lower, upper]: no algorithm, only sums of derivatives.
+    """Whether the optimal value of each sample, in score order, is in [lower, upper]; uses only sums of derivatives.
 
-    With P_j = sum over n <= j of -l'_n(C), samples after the last argmin of P have values above C (above or at C,
-    after the first one), and those before are at most C. Samples of equal score are one. Use `greatest` for the
-    greatest optimum of losses that are not strictly convex; else it is the least one.
+    With P_j = sum over n <= j of -l'_n(C), samples after the last argmin of P have values above C (at or above C,
+    after the first argmin), and samples before it have values of at most C.  Samples with equal scores belong together.
+    If the losses are not strictly convex, the least optimum is meant; with `greatest`, the greatest.
     """
 
     def above(c: Number) -> list[bool]:
-        """Of each sample, whether its value is above c."""
+        """For each sample, whether its value is above c."""
         total, best, last = 0, 0, 0
         for j, s in enumerate(samples):
             total += -s.weight * s.derivative(c)
@@ -433,11 +431,11 @@ def is_between(
     return result
 
 
-# Costs of beginnings, and sequences that rise, then fall.
+# Losses of prefixes, and unimodal sequences.
 
 
 def prefix_costs(targets: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
-    """The least weighted squared error of an increasing fit to each beginning, each fitted anew."""
+    """The least weighted squared error of an increasing fit to each prefix; each prefix is fitted separately."""
     costs = []
     for n in range(1, len(targets) + 1):
         fitted = stack(targets[:n], weights[:n]).fitted()
@@ -450,11 +448,11 @@ def squared_cost(targets: Sequence[Number], weights: Sequence[Number], fitted: S
 
 
 def unimodal_fits(targets: Sequence[Number], weights: Sequence[Number]) -> list[list[Number]]:
-    """For each peak p, the best sequence that never falls up to p and never rises after it.
+    """For each peak p, the best sequence that rises up to p and falls after it.
 
-    Entries up to p rise towards that of the peak and entries after it, turned round, do so as well: a tree of two
-    branches. Its fit is found by brute force: for each threshold on the value of the peak both branches are fitted
-    apart and held below it, and the cost of the peak's value is a sum of parabolas between the values of the branches.
+    The entries before the peak, and the reversed entries after it, are two branches that rise towards the peak.  Brute
+    force: both branches are fitted separately and clipped to each candidate for the value of the peak.  Between two
+    values of the branches, the cost is a parabola in the value of the peak.
     """
     return [_fit_around(targets, weights, peak) for peak in range(len(targets))]
 
@@ -463,10 +461,10 @@ def _fit_around(targets: Sequence[Number], weights: Sequence[Number], peak: int)
     left = stack(targets[:peak], weights[:peak]).fitted()
     right = stack(targets[peak + 1 :][::-1], weights[peak + 1 :][::-1]).fitted()[::-1]
 
-    def held(top: Number) -> list[Number]:
+    def clipped(top: Number) -> list[Number]:
         return [min(z, top) for z in left] + [top] + [min(z, top) for z in right]
 
-    # above the highest values of both branches, and between two of them, the best top is a mean of what it holds
+    # candidates: the values of the branches, and the mean of the peak and all entries that a candidate clips
     bends = sorted({*left, *right})
     tops = {targets[peak], *bends}
     for bend in [*bends, None]:
@@ -474,13 +472,13 @@ def _fit_around(targets: Sequence[Number], weights: Sequence[Number], peak: int)
             n for n in range(len(targets)) if n == peak or (bend is not None and [*left, None, *right][n] >= bend)
         ]
         tops.add(weighted_mean([targets[n] for n in members], [weights[n] for n in members]))
-    return min((held(top) for top in sorted(tops)), key=lambda z: squared_cost(targets, weights, z))
+    return min((clipped(top) for top in sorted(tops)), key=lambda z: squared_cost(targets, weights, z))
 
 
 def squared_parts(
     forecasts: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None
 ) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """The mean squared error of forecasts: itself, miscalibration, discrimination and uncertainty."""
+    """The mean squared error of forecasts, and its miscalibration, discrimination and uncertainty."""
     steps = exact_steps(forecasts, targets, weights)
     rows = [
         (Fraction(x), Fraction(y), Fraction(w))
@@ -498,7 +496,7 @@ def squared_parts(
 def resampled_means(
     scores: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None
 ) -> list[Fraction]:
-    """The mean, over all n**n ways to draw n rows with replacement, of the drawn staircase at each score."""
+    """The mean staircase at each score, over all n**n ways to draw n rows with replacement."""
     n = len(scores)
     own = [Fraction(1)] * n if weights is None else [Fraction(w) for w in weights]
     sums = [Fraction(0)] * n
@@ -509,7 +507,7 @@ def resampled_means(
 
 
 def simulated_means(forecasts: Sequence[float], weights: Sequence[Number] | None = None) -> list[Fraction]:
-    """The mean, over labels that are 1 by the chance that was forecast, of their staircase at each forecast."""
+    """The expected staircase at each forecast, if labels are 1 with the forecast probability."""
     sums = [Fraction(0)] * len(forecasts)
     for labels in product((0, 1), repeat=len(forecasts)):
         chance = math.prod(Fraction(x) if y else 1 - Fraction(x) for x, y in zip(forecasts, labels, strict=True))
@@ -519,9 +517,9 @@ def simulated_means(forecasts: Sequence[float], weights: Sequence[Number] | None
 
 
 def steps_with_prior(steps: Sequence[Step], pseudo_count: Fraction) -> list[tuple[float, float, Fraction]]:
-    """Left, right and posterior mean of increasing steps, pooled in rounds until they strictly increase; exactly.
+    """Exact left, right and posterior mean of increasing steps, pooled in rounds until they strictly increase.
 
-    A round pools each longest run that does not increase.
+    A round pools each maximal run that does not increase.
     """
     parts = [[step] for step in steps]
 
@@ -535,7 +533,7 @@ def steps_with_prior(steps: Sequence[Step], pseudo_count: Fraction) -> list[tupl
     return [(part[0].left, part[-1].right, mean(part)) for part in parts]
 
 
-# Venn-Abers: the definition, one refit for each query and label.
+# Venn-Abers by definition: one fit for each query and label.
 
 
 def venn_abers(
@@ -545,7 +543,7 @@ def venn_abers(
     query: float,
     query_weight: Number = 1,
 ) -> tuple[Fraction, Fraction]:
-    """The values at the query of the exact fits of all rows and the query, with its label 0 and with 1."""
+    """The values at the query of two exact fits of all rows and the query: with its label 0, and with 1."""
     weights = [1] * len(scores) if weights is None else weights
     p0, p1 = (
         step_value(exact_steps([*scores, query], [*labels, label], [*weights, query_weight]), query) for label in (0, 1)
@@ -554,7 +552,7 @@ def venn_abers(
 
 
 def merged_folds(pairs: Sequence[tuple[float, float]], rule: str) -> float:
-    """One probability for the pairs (p0, p1) of all folds, as the paper on Venn-Abers predictors writes it."""
+    """One probability for the pairs (p0, p1) of all folds, as in the paper on Venn-Abers predictors."""
     if rule == "brier":
         return sum(p1 + p0**2 / 2 - p1**2 / 2 for p0, p1 in pairs) / len(pairs)
     one = math.prod(p1 for _, p1 in pairs) ** (1 / len(pairs))

@@ -1,8 +1,7 @@
-"""Generated rows: what real data rarely holds and a fit must survive.
+"""Hypothesis strategies for rows, including extreme values that real data rarely contain.
 
-Rows are drawn as lists of (score, target, weight), so that hypothesis can shrink a failure to few
-rows. Each of the three is drawn from one kind at a time: mixing all kinds in every example would
-make ties and plateaus rare.
+Rows are drawn as lists of (score, target, weight), so that hypothesis can shrink a failure to a few rows.  Scores,
+targets and weights are each of one kind per example: mixing all kinds would make ties and plateaus rare.
 """
 
 import math
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 MAX_ROWS = 24
-TINY = 5e-324  # the least positive float64, a denormal
+TINY = 5e-324  # the least positive float64, a denormal number
 HUGE = 1.7976931348623157e308
 
 signs = st.sampled_from([-1.0, 1.0])
@@ -60,14 +59,14 @@ WEIGHTS = {
 
 
 class Rows(NamedTuple):
-    """What `fit` is given, as float64 arrays."""
+    """The rows of a fit, as float64 arrays."""
 
     scores: NDArray[np.float64]
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     def lists(self) -> tuple[list[float], list[float], list[float]]:
-        """What the reference is given."""
+        """The rows as lists, for the reference."""
         return self.scores.tolist(), self.targets.tolist(), self.weights.tolist()
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Rows":
@@ -75,7 +74,7 @@ class Rows(NamedTuple):
 
 
 def kinds(table: dict[str, st.SearchStrategy[float]], *names: str) -> st.SearchStrategy:
-    """One of the named kinds of a table, or of all its kinds."""
+    """A strategy for one of the named kinds of a table; by default, for any of its kinds."""
     return st.sampled_from([table[name] for name in names or table])
 
 
@@ -87,7 +86,7 @@ def rows(
     targets: st.SearchStrategy = ANY_TARGETS,
     weights: st.SearchStrategy = ANY_WEIGHTS,
 ) -> st.SearchStrategy[Rows]:
-    """Rows of one kind of scores, targets and weights each, at least one of positive weight."""
+    """Rows with one kind of scores, targets and weights each; at least one weight is positive."""
     return (
         st.tuples(scores, targets, weights)
         .flatmap(lambda kind: st.lists(st.tuples(*kind), min_size=1, max_size=MAX_ROWS))
@@ -97,6 +96,6 @@ def rows(
 
 
 def increasing_scores(size: int) -> st.SearchStrategy[list[float]]:
-    """Distinct scores, ascending; zero is of one sign."""
+    """Distinct scores in ascending order; no -0.0."""
     drawn = st.lists(st.floats(allow_nan=False).map(lambda x: x + 0.0), min_size=size, max_size=size, unique=True)
     return drawn.map(sorted)

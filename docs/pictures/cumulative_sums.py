@@ -25,7 +25,7 @@ def draw() -> Figure:
     left.legend(loc="upper left")
 
     right.fill_between(ends, path[ends], path.max() * 1.08, color=BLUE, alpha=0.06, linewidth=0)
-    right.plot(path, "-o", color=GREY, markersize=4, linewidth=1, label="sum of the first targets")
+    right.plot(path, "-o", color=GREY, markersize=4, linewidth=1, label="cumulative sum of the targets")
     right.plot(ends, path[ends], "-o", color=BLUE, linewidth=2.2, markersize=6, label="greatest convex minorant")
     shown = int(np.argmax(stairs.counts))
     value, middle = stairs.values[shown], (ends[shown] + ends[shown + 1]) / 2
@@ -33,7 +33,7 @@ def draw() -> Figure:
     note = {"textcoords": "offset points", "color": BLUE, "arrowprops": {"arrowstyle": "->", "color": BLUE}}
     right.annotate(f"slope {value:.2f}", (middle, height), (44, -14), **note)
     left.annotate(f"value {value:.2f}", (middle + 0.5, value), (34, -30), **note)
-    right.set(title="the cumulative-sum diagram", xlabel="rows so far", ylabel="sum of their targets")
+    right.set(title="the cumulative-sum diagram", xlabel="number of rows", ylabel="sum of targets")
     right.set_ylim(min(path.min(), 0) - 2, path.max() * 1.08)
     right.legend(loc="upper left")
     return figure

@@ -1,4 +1,4 @@
-"""The anytime rounds: the bounds of every block halve, and blocks part from each other."""
+"""The anytime rounds: each round halves the bounds of every block and separates blocks."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ def draw() -> Figure:
         x = np.append(scores - 0.5, n - 0.5)
         one.step(x, np.append(exact, exact[-1]), where="post", color=ORANGE, linewidth=1.6)
         one.set(
-            title=f"round {shown}: {np.max(now.upper - now.lower):g} apart",
+            title=f"round {shown}: bounds {np.max(now.upper - now.lower):g} apart",
             xlabel="score",
             ylim=(-0.6, 9.2),
             xlim=(-1, n),
@@ -41,7 +41,7 @@ def draw() -> Figure:
             Patch(color=BLUE, alpha=0.3),
             Line2D([], [], color=ORANGE, linewidth=1.6),
         ],
-        ["targets", "proven bounds of each block", "the optimum, which they close in on"],
+        ["targets", "proven bounds of each block", "the optimum"],
         loc="outside upper left",
         ncols=3,
     )

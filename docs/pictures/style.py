@@ -1,4 +1,4 @@
-"""What the pictures have in common: colours, letters, bare axes."""
+"""The common style of the pictures: colours, fonts, axes."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ plt.rcParams.update(
         "axes.titlesize": 10.5,
         "axes.titlelocation": "left",
         "legend.frameon": False,
-        "svg.hashsalt": "staircase_fast",  # the same picture is the same file
+        "svg.hashsalt": "staircase_fast",  # makes the files reproducible
     }
 )
 

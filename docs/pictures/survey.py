@@ -1,4 +1,4 @@
-"""What the survey prunes: the plan that the package itself makes of a million labels, in part."""
+"""The survey: a part of the actual plan for a million labels."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,7 @@ from staircase_fast.stack import survey
 from staircase_fast.staircase import _lookup, cells
 
 ROWS, BUCKETS = 1_000_000, 62_500
-WIDTH = 9000  # rows that are shown: few enough to see the buckets
+WIDTH = 9000  # rows in the picture: few enough to show the buckets
 
 
 def draw() -> Figure:
@@ -34,7 +34,7 @@ def draw() -> Figure:
     stairs = sf.fit(scores, labels)
     bends = np.append(0, np.cumsum(stairs.counts))
     minorant = np.interp(np.arange(ROWS + 1), bends, path[bends])
-    above = path - minorant  # the minorant drawn flat: what matters is how far above it the path runs
+    above = path - minorant  # the minorant is drawn as a horizontal line
 
     figure, (axes,) = panels(1, (9.5, 4.4))
     first = bends[len(bends) // 2] - WIDTH // 2
@@ -59,9 +59,9 @@ def draw() -> Figure:
             Patch(color=ORANGE, alpha=0.3),
         ],
         [
-            "path of cumulative sums; the survey knows the dots, one for each bucket of 16 rows",
-            "greatest convex minorant, drawn flat; a step ends at each dot",
-            f"live buckets, whose rows are looked at one by one: {counts[live].sum() / ROWS:.1%} of the million",
+            "path of cumulative sums; the survey knows only the dots, one per bucket of 16 rows",
+            "greatest convex minorant, drawn horizontally; a step ends at each dot",
+            f"live buckets, whose rows are sorted: {counts[live].sum() / ROWS:.1%} of the million rows",
         ],
         loc="outside upper left",
     )

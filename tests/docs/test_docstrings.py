@@ -1,4 +1,4 @@
-"""Every public name says what it is, in numpydoc's form; names are found by themselves, so that new ones count too."""
+"""Every public name has a docstring in numpydoc format.  New names are found automatically."""
 
 import dataclasses
 import doctest
@@ -15,27 +15,27 @@ import staircase_fast as sf
 validate = pytest.importorskip("numpydoc.validate")
 pytestmark = pytest.mark.long
 
-# numpydoc's complaints that are about what is said, not about how it is laid out
+# numpydoc's error codes about the content, not the layout
 CODES = {
-    "GL03", "GL05", "GL06", "GL07", "GL08",  # blank lines, tabs, sections that exist and their order, nothing at all
-    "SS01", "SS03", "SS04",  # a first sentence
-    "PR01", "PR02", "PR03", "PR10",  # parameters are those of the signature, in its order
-    "RT02", "YD01",  # what is returned
+    "GL03", "GL05", "GL06", "GL07", "GL08",  # blank lines, tabs, unknown sections, their order, no docstring
+    "SS01", "SS03", "SS04",  # the summary
+    "PR01", "PR02", "PR03", "PR10",  # parameters match the signature
+    "RT02", "YD01",  # return values
     "EX01",  # an example
 }  # fmt: skip
-# what one part of the package asks another: no user needs an example of it
-BETWEEN_US = {"arguments", "cost_of_means", "of_rows", "parts", "slopes", "sort_keys"}
+# methods for use inside the package: they need no example
+INTERNAL = {"arguments", "cost_of_means", "of_rows", "parts", "slopes", "sort_keys"}
 
 
 def public_modules():
-    """The package, and modules in it that say what they offer."""
+    """The package, and its modules that have an `__all__`."""
     names = [name for _, name, _ in pkgutil.iter_modules(sf.__path__) if not name.startswith("_")]
     modules = [sf, *(importlib.import_module(f"staircase_fast.{name}") for name in names)]
     return [module for module in modules if hasattr(module, "__all__")]
 
 
 def own_members(cls):
-    """Methods and properties that a class defines and says something about; what it inherits is said elsewhere."""
+    """Methods and properties that a class defines itself; overriding ones only if they have a docstring."""
     for name, member in vars(cls).items():
         plain = getattr(member, "__func__", member)
         if name.startswith("_") or not (inspect.isfunction(plain) or isinstance(plain, property)):
@@ -45,7 +45,7 @@ def own_members(cls):
 
 
 def public_names():
-    """Functions, classes, and the methods and properties of these, by the place where they are defined."""
+    """Functions, classes, and the methods and properties of these, by their full names."""
     found = {}
     for module in public_modules():
         for name in module.__all__:
@@ -59,30 +59,32 @@ def public_names():
 
 
 def is_form(public):
-    """Whether something is a type for annotations alone."""
+    """Whether an object is only a type for annotations."""
     return typing.is_typeddict(public) or getattr(public, "_is_protocol", False)
 
 
 def fields_of(public):
-    """The names of what a result holds; None if it is not that kind of class."""
+    """The field names of a result class; None for other objects."""
     if dataclasses.is_dataclass(public):
         return tuple(field.name for field in dataclasses.fields(public))
     return getattr(public, "_fields", None) if inspect.isclass(public) else None
 
 
 def needed(name, public):
-    """Which complaints count."""
+    """The error codes that apply to a name."""
     if is_form(public):
         return CODES - {"PR01", "EX01"}
     if fields_of(public):
-        return CODES - {"PR01"}  # its fields are attributes
+        return CODES - {"PR01"}  # its fields are documented as attributes
     if isinstance(public, property):
         return CODES - {"EX01"}
     if public is sf.InvalidTypeError:
-        return CODES - {"PR01", "EX01"}  # as its base class
+        return CODES - {"PR01", "EX01"}  # see its base class
     owner, _, method = name.rpartition(".")
     again = any(hasattr(base, method) for base in getattr(NAMES.get(owner), "__mro__", ())[1:])
-    return CODES - {"PR01", "EX01"} if again or method in BETWEEN_US else CODES  # what differs is enough
+    return (
+        CODES - {"PR01", "EX01"} if again or method in INTERNAL else CODES
+    )  # an overriding method describes only what differs
 
 
 NAMES = public_names()
@@ -90,19 +92,19 @@ CLASSES = {name: public for name, public in NAMES.items() if inspect.isclass(pub
 FUNCTIONS = {name: public for name, public in NAMES.items() if inspect.isfunction(public)}
 
 
-def test_names_are_found():
+def test_public_names_of_all_modules_are_found():
     for name in ("fitting.fit", "losses.Huber", "Online.extend", "typing.SupportsDLPack"):
         assert f"staircase_fast.{name}" in NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numpydoc_has_no_complaints(name):
-    wanted = needed(name, NAMES[name])
-    assert [complaint for complaint in validate.validate(name)["errors"] if complaint[0] in wanted] == []
+def test_numpydoc_reports_no_errors(name):
+    codes = needed(name, NAMES[name])
+    assert [error for error in validate.validate(name)["errors"] if error[0] in codes] == []
 
 
 @pytest.mark.parametrize("name", [name for name, public in CLASSES.items() if fields_of(public)])
-def test_the_fields_of_a_result_are_its_attributes(name):
+def test_the_docstring_of_a_result_lists_its_fields(name):
     described = validate.Validator(validate.get_doc_object(CLASSES[name])).doc["Attributes"]
     assert tuple(field.name for field in described) == fields_of(CLASSES[name])
 
@@ -117,11 +119,11 @@ def test_the_fields_of_a_result_are_its_attributes(name):
         and not issubclass(public, Exception)
     ],
 )
-def test_a_class_says_which_threads_may_use_it(name):
+def test_the_docstring_of_a_class_has_a_note_on_thread_safety(name):
     assert "Thread-safety: " in inspect.getdoc(getattr(sf, name))
 
 
-def test_functions_that_take_rows_say_that_they_only_read_them():
+def test_docstrings_of_functions_that_read_rows_have_a_note_on_thread_safety():
     for name in sf.__all__:
         public = getattr(sf, name)
         if inspect.isfunction(public) and {"scores", "y"} & set(inspect.signature(public).parameters):

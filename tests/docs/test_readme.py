@@ -1,4 +1,4 @@
-"""Every Python block of the README and of docs/ runs, in order and in one namespace, and prints what it says."""
+"""Every Python block of the README and of docs/ runs, in order and in one namespace, with the output it shows."""
 
 import ast
 import doctest
@@ -17,7 +17,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def python_blocks(page: Path) -> list[tuple[int, str]]:
-    """Each with the number of the line above its first."""
+    """The Python blocks of a page, each with the number of the line above it."""
     text = page.read_text(encoding="utf-8")
     found = re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     return [(text.count("\n", 0, block.start(1)), block[1]) for block in found]
@@ -32,32 +32,34 @@ def run_prompts(page: Path, block: str, line: int, names: dict[str, Any]) -> Non
 
 
 def run_statements(page: Path, block: str, line: int, names: dict[str, Any]) -> None:
-    """An expression's comment is checked if it is a value ("True"), or says "about" and some numbers."""
+    """Check the comment of an expression if it is a value ("True"), or "about" followed by numbers."""
     for statement in ast.parse("\n" * line + block).body:
         if not isinstance(statement, ast.Expr):
             exec(compile(ast.Module([statement], []), str(page), "exec"), names)
             continue
         value = eval(compile(ast.Expression(statement.value), str(page), "eval"), names)
         comment = block.splitlines()[statement.end_lineno - line - 1].encode()[statement.end_col_offset :].decode()
-        said = comment.strip().removeprefix("#").strip()
-        about = re.search(r"\babout (.*)", said)
+        text = comment.strip().removeprefix("#").strip()
+        about = re.search(r"\babout (.*)", text)
         if about:
             assert np.allclose(value, ast.literal_eval(f"[{about[1]}]"), rtol=0, atol=0.01), (statement.lineno, value)
-        elif said in ("True", "False", "None"):
-            assert str(value) == said, (statement.lineno, value)
+        elif text in ("True", "False", "None"):
+            assert str(value) == text, (statement.lineno, value)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_a_page_run_and_print_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "import duckdb" in page.read_text("utf-8"):
         pytest.importorskip("duckdb")
-    monkeypatch.chdir(tmp_path)  # it saves a model
+    monkeypatch.chdir(tmp_path)  # pages save files
     names: dict[str, Any] = {"__name__": page.stem}
     try:
         for line, block in python_blocks(page):
             (run_prompts if block.startswith(">>>") else run_statements)(page, block, line, names)
     finally:
-        sf.set_num_threads(None)  # it sets that, too
+        sf.set_num_threads(None)  # a page changes it
 
 
 # The README's table: the job as a reader knows it, the line of docs/bench.txt with its peer, and the peer's call.
@@ -131,5 +133,5 @@ def test_the_first_sentences_of_the_readme_follow_from_the_same_run() -> None:
     assert typical[-1] <= high <= ratios[-1] + 5
 
 
-def test_the_readme_has_something_to_run() -> None:
+def test_the_readme_has_examples() -> None:
     assert len(python_blocks(PAGES[0])) > 5

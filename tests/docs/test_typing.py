@@ -1,4 +1,4 @@
-"""Types are right in the eyes of users: mypy reads a script of theirs, and Python runs it."""
+"""Public types are correct: mypy checks a typical user script, and Python runs it."""
 
 import inspect
 import subprocess
@@ -19,13 +19,13 @@ SCRIPT = Path(typing_user.__file__)
 
 
 @pytest.mark.long
-def test_a_script_of_a_user_is_clean_in_the_strict_mode_of_mypy():
+def test_mypy_strict_accepts_a_user_script():
     pytest.importorskip("mypy")
     if np.__version__.startswith("1."):
-        pytest.skip("the types of numpy 1 know neither buffers nor streams of DLPack")
+        pytest.skip("the types of numpy 1 lack buffers and DLPack streams")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", str(SCRIPT)],
-        cwd=SCRIPT.parents[2],  # settings as in `make lint`, strict: what that has read is not read again
+        cwd=SCRIPT.parents[2],  # the settings and the cache of `make lint`
         capture_output=True,
         text=True,
         check=False,
@@ -33,11 +33,11 @@ def test_a_script_of_a_user_is_clean_in_the_strict_mode_of_mypy():
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
 
 
-def test_the_script_runs_and_nothing_in_it_is_refused(tmp_path):
+def test_the_user_script_runs_without_errors(tmp_path):
     typing_user.run(pa.chunked_array([[0.1, 0.4], [0.35, 0.8]]), tmp_path)
 
 
-def test_annotations_can_be_looked_up_while_the_program_runs():
+def test_annotations_can_be_resolved_at_runtime():
     for public in filter(callable, (getattr(sf, name) for name in sf.__all__)):
         members = vars(public) if isinstance(public, type) else {public.__name__: public}
         for name, member in members.items():
@@ -46,6 +46,6 @@ def test_annotations_can_be_looked_up_while_the_program_runs():
                 typing.get_type_hints(plain)
 
 
-def test_the_package_says_that_it_has_types():
+def test_the_package_is_marked_as_typed():
     assert (PACKAGE_FOLDER / "py.typed").exists()
     assert all(hasattr(sf.typing, name) for name in sf.typing.__all__)

@@ -1,6 +1,6 @@
-"""What a user of types writes: `test_typing.py` has mypy read it, and Python run it.
+"""A user script with type annotations: `test_typing.py` checks it with mypy and runs it.
 
-Each `type: ignore` stands where mypy must complain: an unused one is an error.
+Each `type: ignore` marks a line that mypy must reject; an unused one is an error.
 """
 
 import array
@@ -17,34 +17,34 @@ from staircase_fast.typing import Bounds, ColumnLike, Dialect, Interpolation
 Floats = NDArray[np.float64]
 
 
-class OfArrow:
-    """Like an array of any library that speaks Arrow."""
+class ArrowStream:
+    """An array of any library that supports Arrow."""
 
-    def __init__(self, made: Any) -> None:
-        self._made = made
+    def __init__(self, array: Any) -> None:
+        self._array = array
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._made.__arrow_c_stream__(requested_schema)
+        return self._array.__arrow_c_stream__(requested_schema)
 
 
 class Tensor:
-    """Like a tensor of any library that speaks DLPack."""
+    """A tensor of any library that supports DLPack."""
 
-    def __init__(self, made: Floats) -> None:
-        self._made = made
+    def __init__(self, array: Floats) -> None:
+        self._array = array
 
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
-        return self._made.__dlpack__(stream=stream, **options)
+        return self._array.__dlpack__(stream=stream, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._made.__dlpack_device__()
+        return self._array.__dlpack_device__()
 
 
 def calibrated(scores: ColumnLike, labels: ColumnLike, bounds: Bounds = None) -> sf.Staircase:
     return sf.fit(scores, labels, loss="log", bounds=bounds)
 
 
-def inputs(stream: OfArrow) -> None:
+def inputs(stream: ArrowStream) -> None:
     x, y = np.array([0.1, 0.4, 0.35, 0.8]), [False, False, True, True]
     for column in (x, x.astype(np.float32), x.tolist(), array.array("d", x), memoryview(b"abcd"), Tensor(x), stream):
         assert_type(calibrated(column, y, (0, None)), sf.Staircase)
@@ -135,7 +135,7 @@ def exports() -> None:
     assert_type(sf.fit_groups([1, 2], [0, 1], ["a", "b"]).to_sql("score", "city"), str)
 
 
-def estimators(stream: OfArrow) -> None:
+def estimators(stream: ArrowStream) -> None:
     y, lines = [0, 1, 0, 1], StaircaseRegressor(y_min=0, increasing="auto", out_of_bounds="clip", interpolation="step")
     assert_type(lines.fit(stream, y), StaircaseRegressor)
     assert_type(lines.staircase_, sf.Staircase)
@@ -145,8 +145,8 @@ def estimators(stream: OfArrow) -> None:
     assert_type(model.predict_proba([0.5]), Floats)
 
 
-def refused() -> None:
-    """Never called: it is enough that mypy says no."""
+def rejected_by_mypy() -> None:
+    """Never called: mypy must reject these lines."""
     stairs = sf.fit({1: 2}, [1])  # type: ignore[arg-type]
     sf.fit([1], [1], increasing="up")  # type: ignore[arg-type]
     sf.fit([1], [1], bounds=(0, 1, 2))  # type: ignore[arg-type]
@@ -164,11 +164,11 @@ def refused() -> None:
 
 
 def run(stream: Any, folder: Path) -> None:
-    inputs(OfArrow(stream))
+    inputs(ArrowStream(stream))
     results()
     streams(folder)
     groups()
     losses()
     probabilities()
     exports()
-    estimators(OfArrow(stream))
+    estimators(ArrowStream(stream))
