@@ -60,7 +60,7 @@ def draw() -> Figure:
         ],
         [
             "path of cumulative sums; the survey knows only the dots, one per bucket of 16 rows",
-            "greatest convex minorant, drawn horizontally; a step ends at each dot",
+            "greatest convex minorant, drawn horizontally; a step ends at each blue dot",
             f"live buckets, whose rows are sorted: {counts[live].sum() / ROWS:.1%} of the million rows",
         ],
         loc="outside upper left",
