@@ -38,7 +38,7 @@ from staircase_fast.stack.sorting import in_score_order
 REPEATS = 3
 MAX_SECONDS = 20
 LOOP = 50  # fits in a loop
-GROUPS_PER_PEER_FIT = 50  # the peer fits one group in so many
+GROUPS_PER_PEER_FIT = 50  # the peer fits one group in this many
 RESAMPLES = 100  # of bands; the peer fits one
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
 Call = Callable[[], Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "pictures"))
+sys.path.append(str(Path(__file__).parents[1] / "docs" / "pictures"))
 from imports import PACKAGE, room_of, rooms_imported, sources
 
 if not PACKAGE.exists():
