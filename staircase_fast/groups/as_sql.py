@@ -19,7 +19,7 @@ from staircase_fast.staircase.pieces import Pieces
 from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
-    from staircase_fast.groups.checks import Key
+    from staircase_fast.groups.readers import Key
     from staircase_fast.groups.staircase_map import StaircaseMap
 
 _TYPES = {bool: "boolean", int: "int8", str: "text"}

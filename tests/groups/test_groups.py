@@ -320,7 +320,7 @@ REFUSED_OF_POLARS = [
         ([1, 2.5, 3], TypeError, r"`groups` must be integers, strings or bools; got 2.5 at index 1"),
         (np.array([1, 2.5, 3]), TypeError, r"`groups` must be integers, strings or bools; got 1.0 at index 0"),
         (np.array([1, 2.5, 3], dtype=object), TypeError, r"got 2.5 at index 1"),
-        (["a", 1, "b"], TypeError, r"`groups` must be all .*; got 'a' and, at index 1, 1"),
+        (["a", 1, "b"], TypeError, r"`groups` must be all .*; got 'a' and 1 at index 1"),
         (["a", None, "b"], ValueError, r"`groups` must not have missing entries; got None at index 1"),
         (["a", float("nan"), "b"], ValueError, r"`groups` must not have missing entries; got nan at index 1"),
         (pd.Series(["a", None, "b"]), ValueError, r"`groups` must not have missing entries; got .* at index 1"),
@@ -334,8 +334,8 @@ REFUSED_OF_POLARS = [
         (run_end_encode(pa.array([1, 2, None])), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1, 2, None], dtype="int64[pyarrow]"), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1.5, 2.5, 2.5], dtype="double[pyarrow]"), TypeError, r"got 1.5 at index 0"),
-        (np.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
-        (pa.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
+        (np.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be UTF-8 text .*; got b'\\xff' at index 1"),
+        (pa.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be UTF-8 text .*; got b'\\xff' at index 1"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ValueError, r"missing entries; got a masked one at index 1"),
         (np.array(["2020", "2021", "NaT"], dtype="M8[Y]"), TypeError, r"got .*datetime64\('2020'\) at index 0"),
         ([1, 2], ValueError, r"`scores` and `groups` must have one entry per row; got 3 and 2 entries"),
@@ -396,7 +396,17 @@ def test_other_arguments_are_judged_as_by_fit():
 def test_what_goes_wrong_in_a_group_says_in_which():
     with pytest.raises(ValueError, match="step 0 would be -inf") as caught:
         sf.fit_groups([1, 2, 1, 2], [0, 1, 1, 0], ["a", "a", "b", "b"], loss="logistic")
-    assert caught.value.__notes__ == ["in group 'a'"]
+    assert caught.value.group == "a"
+    assert str(caught.value).endswith("(group 'a').")
+
+
+def test_an_error_of_a_users_own_function_carries_a_note_with_the_group():
+    def slope(z, y):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        sf.fit_groups(X, Y, G, loss=sf.losses.Custom(slope))
+    assert caught.value.__notes__ == ["in group 0"]
 
 
 def test_a_bad_derivative_is_reported_with_the_row_of_the_input():
