@@ -28,7 +28,7 @@ _MAX_COUNT = 1 << 31  # rows of one share, which uint32 counts
 _LABEL_WORDS, _TARGET_WORDS, _WEIGHT_WORDS = _groups.ROW_WORDS
 
 
-class NotLabels(Exception):
+class NotLabels(Exception):  # noqa: N818  (not an error: the caller continues without the guess)
     """A score is NaN, or a target is not the label that it was taken for."""
 
 

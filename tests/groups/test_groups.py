@@ -164,20 +164,24 @@ def test_rows_of_weight_zero_are_absent_and_a_group_of_them_alone_is_refused_by_
             sf.fit_groups(x, y, names, sample_weight=w, loss=loss)
 
 
-def test_weights_whose_sum_over_all_groups_overflows_are_fine_if_that_of_each_does_not():
+def test_the_sum_of_weights_must_be_finite_in_each_group_but_not_over_all_groups():
     x, y, w = [1.0, 2.0, 1.0, 2.0], [3.0, 1.0, 1.0, 2.0], [1e308, 5e307, 1e308, 5e307]
-    check(x, y, [0, 0, 1, 1], sample_weight=w)
-    with pytest.raises(ValueError, match="finite sum"):
-        sf.fit_groups(x, y, [0, 0, 0, 1], sample_weight=w)
+    found = check(x, y, [0, 0, 1, 1], sample_weight=w)
+    assert found.weights.tolist() == [1.5e308, 1e308, 5e307]
+    # the second targets need no merge: each step alone has a finite weight
+    for targets in (y, [1.0, 2.0, 3.0, 4.0]):
+        with pytest.raises(ValueError, match=r"`sample_weight` must have a finite sum; .* \(group 'a'\)") as caught:
+            sf.fit_groups([1.0, 2.0, 3.0, 4.0], targets, ["a", "a", "a", "b"], sample_weight=w)
+        assert caught.value.group == "a"
 
 
-def test_targets_that_no_double_holds_are_fitted_exactly():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integer_targets_beyond_2_to_the_53_are_fitted_exactly(sign):
+    y = [sign * target for target in (2**53 + 1, 2**53 + 1, 2**53 + 2, 5, 7, 6)]
+    found = check([1, 1, 1, 1, 2, 3], y, [1, 1, 1, 2, 2, 2])
+    assert found[1].values.tolist() == [sign * (2.0**53 + 2)]  # the mean of targets rounded to doubles is 2**53 + 2/3
     y = np.array([2**60 + 1, 2**60, 2**60 + 3, 5, 7, 6])
     check([1, 2, 3, 1, 2, 3], y, [1, 1, 1, 2, 2, 2])
-    found = sf.fit_groups([0] * 3, [2**53 + 1, 2**53 + 1, 2**53 + 2], [0] * 3)
-    assert found[0].values.tolist() == [2.0**53 + 2]  # with targets rounded to even, the mean is 2**53 + 2/3
-    negative = sf.fit_groups([0] * 3, [-(2**53) - 1, -(2**53) - 1, -(2**53) - 2], [0] * 3)
-    assert negative[0].values.tolist() == [-(2.0**53) - 2]
 
 
 @pytest.mark.parametrize("place", [0, 2500, 4999])
