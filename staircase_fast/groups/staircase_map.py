@@ -124,15 +124,11 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
     def _set(self, fields: MapFields) -> None:
         columns = (fields.steps.values if column is None else column for column in fields.steps)
-        for name, column in zip(_ARRAYS, (fields.offsets, *columns, fields.increasing), strict=True):
-            column.setflags(write=False)
-            _put(self, name, column)
-        if fields.rows is not None:
-            fields.rows.setflags(write=False)
-        _put(self, "_keys", fields.keys)
-        _put(self, "_places", None)
-        _put(self, "loss", fields.loss)
-        _put(self, "rows", fields.rows)
+        own = fields.offsets, *columns, fields.increasing, fields.rows, fields.loss, fields.keys, None
+        for name, value in zip((*_ARRAYS, "rows", "loss", "_keys", "_places"), own, strict=True):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            _put(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a StaircaseMap cannot be changed; tried to set {name!r}")
@@ -366,10 +362,9 @@ class StaircaseMap(Mapping[Key, Staircase]):
         2     b   1.0    2.0    2.5     2.0      2
         """
         pandas = import_optional("pandas", "`to_frame`")
-        n_steps = np.diff(self.offsets)
-        keys = map_fields.key_array(self._keys)
+        keys = np.repeat(map_fields.key_array(self._keys), np.diff(self.offsets))
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
-        return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
+        return pandas.DataFrame({"group": keys, **columns, "count": self.counts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map to a file atomically: on an error, an existing file stays as it is.
@@ -447,10 +442,8 @@ class StaircaseMap(Mapping[Key, Staircase]):
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
         n = int(self.counts.sum())
-        return (
-            f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
-            f"{steps}, {'1 row' if n == 1 else f'{n} rows'}, {self.loss.name}>"
-        )
+        rows = "1 row" if n == 1 else f"{n} rows"
+        return f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; {steps}, {rows}, {self.loss.name}>"
 
 
 def _places_of_rows(column: GroupColumn, places: NDArray[np.int32]) -> NDArray[np.int32]:
