@@ -131,9 +131,7 @@ def fit_columns(
         Weights >= 0, of rows or of single entries.
     loss : str or Loss, default "squared"
         One for all columns.  Parameters may have one entry per row.
-    increasing : bool or "auto", default True
-    bounds : (lo, hi), optional
-    n_threads : int, optional
+    increasing, bounds, n_threads
         As in `fit_groups`.
 
     Returns
@@ -157,11 +155,10 @@ def fit_columns(
     """
     options = _check_options(loss, increasing, bounds, n_threads)
     x, y, w = _read_tables(scores, targets, sample_weight)
-    k, n = x.shape
+    k, n = x.shape  # columns are groups of consecutive rows
     check_parameter_length(options.loss, n)
     if options.loss.per_sample:
         options = options._replace(loss=options.loss.of_rows(np.tile(np.arange(n), k)))
-    # columns are groups of consecutive rows
     column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, k, None, NO_RANKS)
     try:
         return _fit((x.reshape(-1), y.reshape(-1), w.reshape(-1)), column, options)

@@ -38,6 +38,10 @@ class GroupColumn(NamedTuple):
         """The key of a number."""
         return self.key(number - self.low if self.keys is None else int(self.ranks[number]))
 
+    def expand(self, of_numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The entry of each row, from an entry for each number from `low` on."""
+        return of_numbers[self.numbers.astype(np.int64) - self.low]
+
 
 def group_column(given: Any, n: int) -> GroupColumn:
     """The groups of n rows."""

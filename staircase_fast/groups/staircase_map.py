@@ -205,39 +205,44 @@ class StaircaseMap(Mapping[Key, Staircase]):
         queries = read_float_column("scores", scores)
         column = group_column(groups, len(queries))
         workers = threads.num_threads(n_threads, len(queries))
-        result = np.empty(len(queries))
         if not len(queries):
-            return result
+            return np.empty(0)
         places = self._places_of(column)
         if outside == "raise":
             self._refuse_outside(queries, column, places)
+        result, unseen = self._evaluate(queries, column, places, how, outside == "nan", workers)
+        if len(unseen) and default is None:
+            refuse_unseen(column.key_of(int(column.numbers[unseen[0]])), int(unseen[0]))
+        if len(unseen) and default is not None:
+            result[unseen] = default.predict(
+                queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
+            )
+        return result
+
+    def _evaluate(
+        self, queries: Column, column: GroupColumn, places: NDArray[np.int32], how: str, nan_outside: bool, workers: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The values, and the rows whose group was not fitted."""
+        result = np.empty(len(queries))
         ends = centered_ends(self.left, self.right, self.offsets) if how == "centered" else (self.left, self.right)
 
         def evaluate(part: slice) -> tuple[int, int]:
             return _lookup.evaluate_groups(
                 queries[part], column.numbers[part], column.low, places, self.offsets, *ends, self.step_values,
-                how != "step", outside == "nan", result[part],
+                how != "step", nan_outside, result[part],
             )  # fmt: skip
 
         shares = threads.parts(len(queries), workers)
-        unseen = False
-        for part, (nan, unknown) in zip(shares, threads.each(evaluate, shares), strict=True):
+        firsts = threads.each(evaluate, shares)
+        for part, (nan, _) in zip(shares, firsts, strict=True):
             refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
-            if unknown >= 0 and default is None:
-                row = part.start + unknown
-                refuse_unseen(column.key_of(int(column.numbers[row])), row)
-            unseen |= unknown >= 0
-        if unseen and default is not None:
-            rows = np.flatnonzero(_places_of_rows(column, places) < 0)
-            result[rows] = default.predict(
-                queries[rows], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
-            )
-        return result
+        seen = all(unseen < 0 for _, unseen in firsts)
+        return result, np.empty(0, dtype=np.intp) if seen else np.flatnonzero(column.expand(places) < 0)
 
     def _refuse_outside(self, queries: Column, column: GroupColumn, places: NDArray[np.int32]) -> None:
         """Raise an error for the first score outside the fitted range of its group."""
         low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
-        place = _places_of_rows(column, places)
+        place = column.expand(places)
         outside = (place >= 0) & ((queries < low[place]) | (queries > high[place]))
         if outside.any():
             row = int(np.argmax(outside))
@@ -444,7 +449,3 @@ class StaircaseMap(Mapping[Key, Staircase]):
         n = int(self.counts.sum())
         rows = "1 row" if n == 1 else f"{n} rows"
         return f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; {steps}, {rows}, {self.loss.name}>"
-
-
-def _places_of_rows(column: GroupColumn, places: NDArray[np.int32]) -> NDArray[np.int32]:
-    return places[column.numbers.astype(np.int64) - column.low]
