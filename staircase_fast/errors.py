@@ -1,12 +1,13 @@
 """The exception for invalid input, and short ways to raise it.
 
 An `InvalidInputError` carries fields and renders its message from them.  Code that knows more about the input than the
-function that raised it, such as the command line or an estimator, sets further fields while the exception passes
-through it.  Messages are never parsed.
+function that raised it, such as the command line, catches the exception, sets further fields and raises it again.
+Messages are never parsed.
 """
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -17,7 +18,10 @@ from numpy.typing import NDArray
 from staircase_fast.typing import public_class
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "NOT_GIVEN", "__reduce__": lambda _: "NOT_GIVEN"})()
-_MOST_SHOWN = 80  # characters of a value in a message
+_MAX_SHOWN = 80  # characters of a value in a message
+_SHORT = reprlib.Repr()  # reads only as many entries as can be shown
+for _limit in ("level", "tuple", "list", "array", "dict", "set", "frozenset", "deque", "string", "long", "other"):
+    setattr(_SHORT, f"max{_limit}", 4 * _MAX_SHOWN)
 
 
 @public_class("staircase_fast")
@@ -27,7 +31,7 @@ class InvalidInputError(ValueError):
     Parameters
     ----------
     argument : str
-        Name of the argument; empty if the problem belongs to none.
+        Name of the argument; empty if the error is not about an argument.
     requirement : str
         What must hold, as the rest of a sentence that begins with the argument: "must be >= 0".
     value : object, optional
@@ -42,6 +46,7 @@ class InvalidInputError(ValueError):
         Name of a second argument that the requirement is about.
     row, column, file, group : optional
         Where the value came from: the row number in a table, the name of its column, the file, the group.
+        An error about a group as a whole has no argument: "Group 'a' (row 3) was not fitted".
 
     Attributes
     ----------
@@ -91,17 +96,19 @@ class InvalidInputError(ValueError):
     def __str__(self) -> str:
         names = [f"`{name}`" for name in (self.argument, self.other) if name]
         subject = f"column {self.column!r}" if self.column is not None else " and ".join(names)
+        row = self.index if self.row is None else self.row
+        about_group = not subject and self.group is not NOT_GIVEN and row is not None
+        if about_group:
+            subject = f"Group {shown(self.group)} (row {row})"
         text = f"{subject} {self.requirement}".strip()
         if self.found:
             text += f"; {self.found}"
         elif self.value is not NOT_GIVEN:
             text += f"; got {shown(self.value)}"
-        if self.row is not None:
-            text += f" in row {self.row}"
-        elif self.index is not None:
-            text += f" at index {self.index}"
-        if self.group is not NOT_GIVEN:
-            text += f" (group {self.group!r})"
+        if row is not None and not about_group:
+            text += f" at index {row}" if self.row is None else f" in row {row}"
+        if self.group is not NOT_GIVEN and not about_group:
+            text += f" (group {shown(self.group)})"
         text += "."
         if self.hint:
             text += f" {self.hint}"
@@ -115,14 +122,17 @@ class InvalidTypeError(InvalidInputError, TypeError):
 
 def shown(value: object) -> str:
     """A value as it appears in a message: Python's representation, shortened if it is long."""
-    text = repr(value.item() if isinstance(value, (np.number, np.bool_)) else value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    try:
+        text = _SHORT.repr(value.item() if isinstance(value, (np.number, np.bool_)) else value)
+    except Exception:  # noqa: BLE001  (an object of any class, or an integer of more than 4300 digits)
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def refuse_entries(
     argument: str, requirement: str, column: NDArray[Any], invalid: NDArray[np.bool_], offset: int = 0
 ) -> None:
-    """Raise an error for the first invalid entry of a column, or of a single number, if there is one."""
+    """Raise an error for the first invalid entry of a column or a scalar array; none if all are valid."""
     if invalid.any():
         place = int(np.argmax(invalid))
         index = place + offset if column.ndim else None
@@ -130,13 +140,13 @@ def refuse_entries(
 
 
 def refuse_missing(argument: str, entry: str, index: int) -> NoReturn:
-    """Raise an error for an entry that is missing; `entry` says what stands in its place."""
+    """Raise an error for a missing entry; `entry` says how the container represents it."""
     raise InvalidInputError(argument, "must not have missing entries", found=f"got {entry}", index=index)
 
 
 @contextmanager
 def arguments_named(**names: str) -> Iterator[None]:
-    """Rename arguments in the errors that are raised inside: the caller's name for each."""
+    """Replace argument names in the errors that are raised inside."""
     try:
         yield
     except InvalidInputError as error:

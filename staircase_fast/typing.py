@@ -1,4 +1,4 @@
-"""Types for annotations: what calls take, for those who pass it on.
+"""Types for annotations of code that passes arguments on to this package.
 
 >>> import staircase_fast as sf
 >>> from staircase_fast.typing import ColumnLike
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  (it is for other modules)
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  (used by other modules)
 else:
-    Axes = Any  # annotations can be looked up where matplotlib is not installed, and without waiting for it
+    Axes = Any  # so that annotations can be evaluated without importing matplotlib
 
 __all__ = [
     "Bounds",
@@ -39,49 +39,49 @@ T = TypeVar("T")
 
 
 class SupportsArrowArray(Protocol):
-    """An array of Arrow's, of whatever library."""
+    """An Arrow array of any library."""
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
 
 
 class SupportsArrowStream(Protocol):
-    """A chunked array or a table of Arrow's, of whatever library."""
+    """An Arrow table or chunked array of any library."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 class SupportsDLPack(Protocol):
-    """A tensor, which must be in the memory of the processor."""
+    """A tensor of any library, in CPU memory."""
 
     @property
-    def __dlpack__(self) -> Any: ...  # its arguments differ from library to library
+    def __dlpack__(self) -> Any: ...  # the arguments differ between libraries
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 ColumnLike = ArrayLike | SupportsArrowArray | SupportsArrowStream | SupportsDLPack
-"""Numbers in anything: lists, arrays, memory, columns of pandas, polars and Arrow, tensors."""
+"""A column of numbers: a list, an array, a buffer, a pandas, polars or Arrow column, a tensor."""
 
 ScalarLike = float | np.integer[Any] | np.floating[Any] | np.bool_
 """A single number."""
 
 Bounds = tuple[float | None, float | None] | None
-"""The least and the greatest value; None stands for no bound."""
+"""Lower and upper bound on the values; None means no bound."""
 
 Dialect = Literal["duckdb", "postgres"]
-"""Whose SQL is written."""
+"""The SQL dialect to write."""
 
 Direction = bool | Literal["auto"]
-"""Whether values rise with the score; "auto" lets the rows say."""
+"""Whether values increase with the score; "auto" chooses the better fit."""
 
 Interpolation = Literal["step", "linear", "centered"]
-"""How a staircase goes on between the scores that were fitted."""
+"""How a staircase is evaluated between the fitted scores."""
 
 OutOfBounds = Literal["clip", "nan", "raise"]
-"""What scores get that lie below the first or above the last that was fitted."""
+"""How scores outside the fitted range are evaluated."""
 
 
 class PredictOptions(TypedDict, total=False):
-    """What `predict` takes besides scores."""
+    """The options of `predict`."""
 
     interpolation: Interpolation
     out_of_bounds: OutOfBounds
@@ -90,10 +90,10 @@ class PredictOptions(TypedDict, total=False):
 
 
 def public_class(module: str) -> Callable[[type[T]], type[T]]:
-    """Let a class report the public module that exports it, so that pickles and messages contain public names only."""
+    """Make a class report the public module that exports it, so that pickles contain public names only."""
 
     def decorate(cls: type[T]) -> type[T]:
-        if own := vars(cls).get("__annotations__"):  # resolved now, in the module that defines the class
+        if own := vars(cls).get("__annotations__"):  # resolve them in the module that defines the class
             hints = get_type_hints(cls, localns={cls.__name__: cls})
             cls.__annotations__ = {name: hints[name] for name in own}
         cls.__module__ = module

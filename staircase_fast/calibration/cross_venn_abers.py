@@ -12,7 +12,7 @@ from staircase_fast.calibration import venn_checks, venn_document
 from staircase_fast.calibration.pairs import Pairs
 from staircase_fast.calibration.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
 from staircase_fast.inputs.options import check_choice
-from staircase_fast.storage.saved import Saved
+from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
 _Floats = NDArray[np.float64]

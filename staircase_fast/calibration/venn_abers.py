@@ -16,7 +16,7 @@ from staircase_fast.inputs.options import check_choice
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.steps import read_queries
-from staircase_fast.storage.saved import Saved
+from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
 RULES = ("log", "brier")

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.errors import refuse_missing
+from staircase_fast.errors import InvalidInputError, refuse_missing
 from staircase_fast.inputs import columns_arrow
 from staircase_fast.inputs.columns import Column
 from staircase_fast.losses import WITHOUT_DEFAULT, Loss, loss_class, loss_of
@@ -147,10 +147,12 @@ def told_of(file: str, columns: dict[str, str], offset: int = 0, rows: Any = Non
     try:
         yield
     except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError) and not error.argument and error.index is not None:
+            error.index = offset + (error.index if rows is None else int(rows[error.index]))  # an unseen group
         text = _of_bytes(error) if isinstance(error, UnicodeDecodeError) else str(error)
         for argument, column in columns.items():
             text = text.replace(f"`{argument}`", f"column {column!r}")
-        text = text.replace("`default` a staircase", "--default a staircase")
+        text = text.replace("`default=`", "--default")
 
         def at(found: re.Match[str]) -> str:
             row = int(found[1])

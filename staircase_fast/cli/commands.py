@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import staircase_fast as sf
 from staircase_fast.cli import checks, tables
 from staircase_fast.cli.tables import Source
-from staircase_fast.groups import checks as group_checks
+from staircase_fast.groups.fits import check_entries
+from staircase_fast.groups.readers import group_column, refuse_unseen
 from staircase_fast.inputs.rows import read_columns
 from staircase_fast.storage import files
 
@@ -251,8 +252,8 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     """Of each group by itself: it is optimal if all are; gaps add up; the worst row is that of the largest gap."""
     # as a whole first: messages are to name rows of the file
     given = read_columns(columns["scores"], columns["targets"], columns.get("sample_weight"))
-    group_checks.rows_of_groups(*given, settings["loss"] or model.loss, 1)
-    column = group_checks.group_column(columns.pop("groups"), len(columns["scores"]))
+    check_entries(*given, settings["loss"] or model.loss, 1)
+    column = group_column(columns.pop("groups"), len(columns["scores"]))
     places = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
     order = np.argsort(places, kind="stable")
     used, first = np.unique(places[order], return_index=True)
@@ -260,7 +261,7 @@ def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: d
     unknown = [(int(rows[0]), key) for key, rows in groups if key not in model]
     if unknown:
         row, key = min(unknown)
-        group_checks.unknown_group(key, row)
+        refuse_unseen(key, row)
     gap, worst, failed = 0.0, (-1.0, -1), []
     for key, rows in groups:
         proof = sf.certify(model[key], **{name: column[rows] for name, column in columns.items()}, **settings)

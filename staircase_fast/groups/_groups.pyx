@@ -1,33 +1,172 @@
-"""The fits of many groups in one call (_one_group.pxd), whose rows are brought together as they are needed.
+"""Gather the rows of each group, and fit many small groups in one call.
 
-Kernels here assume clean input: weights > 0, finite targets that are exact in doubles, a Scale for the largest group,
-and room for as many steps as rows.  Where targets look like labels, scores may be NaN and labels not what they look
-like: then no step is right, and the kernel says so.
+Rows that are not adjacent are first scattered into parts, ranges of groups whose rows fit the cache: writing to as many
+places as there are groups would miss the cache at every row.  `fit_partitioned` then sorts each part by group.
+
+A row in a part is a few adjacent 32-bit words, as few as possible, because fresh memory is slow:
+
+    labels           number << 1 | label, and the score
+    other targets    the number, the score, the target, and the weight if there are weights
+
+Preconditions: n >= 1, contiguous columns, weights > 0, finite targets that are exact in doubles, a Scale for the largest
+group, and room for as many steps as rows.  Scores may be NaN and guessed labels may be other numbers: then the kernels
+report it.  Groups may change after `scan_numbers`: then rows are assigned to any group, but memory stays valid.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._exact cimport unpacked
-from staircase_fast.arithmetic._types cimport floating, number
-from staircase_fast.groups._travel cimport ONE_DOUBLE, THREE_DOUBLES, double_in
+from staircase_fast.arithmetic._types cimport BATCH, floating, number
 from staircase_fast.stack._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
 from staircase_fast.stack._sort cimport Triple
 from staircase_fast.stack._stack cimport empty_stack
 
+ctypedef fused integer:
+    uint8_t
+    int32_t
+    int64_t
 
-def work_size(Py_ssize_t most_rows, Py_ssize_t part_rows, int n_words):
-    """Words of work for groups of up to so many rows, of which so many are brought together at a time."""
-    return most_rows * (11 + n_words) + MOST_DIGITS // 2 + 4 * part_rows
+cdef enum:                # 32-bit words of a row with one to three doubles
+    ONE_DOUBLE = 3
+    TWO_DOUBLES = 5
+    THREE_DOUBLES = 7
+
+# rows with a label; with another target; with a weight as well
+ROW_WORDS = ONE_DOUBLE, TWO_DOUBLES, THREE_DOUBLES
+
+
+cdef inline void put(uint32_t *words, double value) noexcept nogil:
+    memcpy(words, &value, sizeof(double))
+
+
+cdef inline double double_in(const uint32_t *words) noexcept nogil:
+    cdef double value
+    memcpy(&value, words, sizeof(double))
+    return value
+
+
+def scan_numbers(const integer[::1] groups not None):
+    """The smallest and the largest group, and the number of stretches of consecutive rows of one group."""
+    cdef integer low = groups[0], high = groups[0]
+    cdef Py_ssize_t i, runs = 1
+    with nogil:
+        for i in range(1, groups.shape[0]):
+            low = groups[i] if groups[i] < low else low
+            high = groups[i] if groups[i] > high else high
+            runs += groups[i] != groups[i - 1]
+    return low, high, runs
+
+
+def number_rows(
+    const integer[::1] groups not None,        # IN
+    int64_t low,                               # IN  the smallest group
+    const int32_t[::1] ranks not None,         # IN  the number of each group from `low` on, or empty: 0, 1, ..
+    int32_t[::1] numbers not None,             # OUT of each row
+    uint32_t[::1] counts not None,             # IN/OUT rows of each number, fewer than 2**32
+):
+    cdef Py_ssize_t i
+    cdef uint64_t own, n_ranks = ranks.shape[0], n_numbers = counts.shape[0]
+    cdef bint ranked = n_ranks > 0
+    with nogil:
+        for i in range(groups.shape[0]):
+            own = <uint64_t><int64_t>groups[i] - <uint64_t>low
+            if ranked:
+                own = <uint64_t>ranks[own] if own < n_ranks else 0
+            if own >= n_numbers:                          # a group that changed after `scan_numbers`
+                own = 0
+            numbers[i] = <int32_t>own
+            counts[own] += 1
+
+
+def find_begins(
+    const int32_t[::1] numbers not None,       # IN
+    int64_t[::1] begins not None,              # OUT the first row of each number
+):
+    """Return the number of stretches of one number: more than numbers in use if rows of a number are not adjacent."""
+    cdef Py_ssize_t i, runs = 1
+    with nogil:
+        begins[numbers[0]] = 0
+        for i in range(1, numbers.shape[0]):
+            if numbers[i] != numbers[i - 1]:
+                begins[numbers[i]] = i
+                runs += 1
+    return runs
+
+
+def scatter(
+    const floating[::1] scores not None,       # IN
+    const number[::1] targets not None,        # IN
+    const double[::1] weights not None,        # IN  or empty: all are 1
+    const int32_t[::1] numbers not None,       # IN
+    const uint16_t[::1] part_of not None,      # IN  the part of each number
+    int64_t[::1] places not None,              # IN/OUT where the next row of each part goes
+    uint32_t[:, ::1] rows not None,            # OUT with ONE_DOUBLE columns for labels
+):
+    """Return False if a target that should be 0 or 1 is not."""
+    cdef Py_ssize_t n = scores.shape[0], start = 0, size
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef bint labels = rows.shape[1] == ONE_DOUBLE, fine = True
+    with nogil:
+        while start < n and fine:
+            size = min(BATCH, n - start)
+            if labels:
+                fine = are_labels(&targets[start], size)
+            scatter_batch(
+                &scores[start], &targets[start], w if w == NULL else w + start, &numbers[start], size, &part_of[0],
+                &places[0], &rows[0, 0], labels
+            )
+            start += size
+    return bool(fine)
+
+
+cdef inline void scatter_batch(
+    const floating *x, const number *y, const double *w, const int32_t *numbers, Py_ssize_t n,
+    const uint16_t *part_of, int64_t *places, uint32_t *rows, bint labels
+) noexcept nogil:
+    cdef uint16_t parts[BATCH]
+    cdef Py_ssize_t i
+    cdef uint32_t *out
+    for i in range(n):
+        parts[i] = part_of[numbers[i]]
+    if labels:
+        for i in range(n):
+            out = next_row(rows, ONE_DOUBLE, places + parts[i])
+            out[0] = <uint32_t>numbers[i] << 1 | (y[i] != 0)
+            put(out + 1, <double>x[i] + 0.0)              # -0.0 becomes the 0.0 it equals
+    elif w == NULL:
+        for i in range(n):
+            out = next_row(rows, TWO_DOUBLES, places + parts[i])
+            out[0] = <uint32_t>numbers[i]
+            put(out + 1, <double>x[i] + 0.0)
+            put(out + 3, <double>y[i])
+    else:
+        for i in range(n):
+            out = next_row(rows, THREE_DOUBLES, places + parts[i])
+            out[0] = <uint32_t>numbers[i]
+            put(out + 1, <double>x[i] + 0.0)
+            put(out + 3, <double>y[i])
+            put(out + 5, w[i])
+
+
+cdef inline uint32_t *next_row(uint32_t *rows, int width, int64_t *place) noexcept nogil:
+    place[0] += 1
+    return rows + width * (place[0] - 1)
+
+
+def work_size(Py_ssize_t max_rows, Py_ssize_t part_rows, int n_words):
+    """Words of work for groups of up to `max_rows` rows in parts of up to `part_rows` rows."""
+    return max_rows * (11 + n_words) + MOST_DIGITS // 2 + 4 * part_rows
 
 
 cdef Task new_task(
-    object scale, bint decreasing, double lo, double hi, Py_ssize_t most_rows, Py_ssize_t part_rows, uint64_t *work,
+    object scale, bint decreasing, double lo, double hi, Py_ssize_t max_rows, Py_ssize_t part_rows, uint64_t *work,
     bint labels, bint weighted
 ) except *:
     cdef Task task
     cdef Room room
-    cdef Py_ssize_t n = most_rows
+    cdef Py_ssize_t n = max_rows
     room.rows = <Triple *>work
     room.spare = room.rows + n
     room.starts = <Py_ssize_t *>(room.spare + n)
@@ -41,8 +180,7 @@ cdef Task new_task(
     task.stack = empty_stack(unpacked(scale), decreasing, room.starts, NULL, NULL)
     task.stack.known = room.known
     task.stack.words = room.words
-    task.lo = lo
-    task.hi = hi
+    task.lo, task.hi = lo, hi
     task.room = room
     task.columns.x = <double *>(room.words + (0 if task.stack.scale.narrow else n * task.stack.n_words))
     task.columns.y = task.columns.x + part_rows
@@ -51,31 +189,27 @@ cdef Task new_task(
     return task
 
 
-def fit_scattered(
-    const uint32_t[:, ::1] rows not None,      # IN  from `_together.scatter`
-    const int64_t[::1] starts not None,        # IN  first row of each group if all stood together, and one more
-    const int64_t[::1] parts not None,         # IN  first group of each part, and one more
-    Py_ssize_t first,                          # IN  fit the groups of parts [first, last)
-    Py_ssize_t last,
+def fit_partitioned(
+    const uint32_t[:, ::1] rows not None,      # IN  from `scatter`
+    const int64_t[::1] starts not None,        # IN  rows before each group, and one more entry
+    const int64_t[::1] parts not None,         # IN  first group of each part, and one more entry
+    Py_ssize_t first, Py_ssize_t last,         # IN  fit the groups of parts [first, last)
     object scale not None,                     # IN  exact.Scale
     bint decreasing,
-    double lo,
-    double hi,
-    Py_ssize_t most_rows,                      # IN  of a group, of those that are fitted
+    double lo, double hi,
+    Py_ssize_t max_rows,                       # IN  of a group
     Py_ssize_t part_rows,                      # IN  of a part
-    uint64_t[::1] work not None,               # work: work_size(most_rows, part_rows, words of exact sums)
-    int64_t[::1] places not None,              # work: one for each group
+    uint64_t[::1] work not None,               # work: work_size(max_rows, part_rows, words of exact sums)
+    int64_t[::1] places not None,              # work: one entry per group
     int64_t[::1] n_steps not None,             # OUT of each group
-    double[::1] left not None,                 # OUT steps of one group after the other
-    double[::1] right not None,
-    double[::1] values not None,
-    double[::1] weights not None,
+    double[::1] left not None,                 # OUT steps, one group after the other
+    double[::1] right not None, double[::1] values not None, double[::1] weights not None,
     int64_t[::1] counts not None,
 ):
-    """Return how many steps there are, or -1: a score is NaN."""
+    """Return the number of steps, or -1 if a score is NaN."""
     cdef Py_ssize_t width = rows.shape[1], p, group, start, n
     cdef Task task = new_task(
-        scale, decreasing, lo, hi, most_rows, part_rows, &work[0], width == ONE_DOUBLE, width == THREE_DOUBLES
+        scale, decreasing, lo, hi, max_rows, part_rows, &work[0], width == ONE_DOUBLE, width == THREE_DOUBLES
     )
     cdef bint fine = True
     task.steps = Steps(&left[0], &right[0], &values[0], &weights[0], &counts[0], 0)
@@ -88,7 +222,7 @@ def fit_scattered(
             if n == 0:
                 continue
             assert n <= part_rows
-            bring(&task.columns, &rows[start, 0], width, n, &places[0])
+            sort_by_group(&task.columns, &rows[start, 0], width, n, &places[0])
             fine = fine and (task.columns.labels == NULL or not has_nan(task.columns.x, n))
             if not fine:
                 break
@@ -97,10 +231,9 @@ def fit_scattered(
     return task.steps.n if fine else -1
 
 
-cdef inline void bring(
+cdef inline void sort_by_group(
     Columns *columns, const uint32_t *rows, Py_ssize_t width, Py_ssize_t n, int64_t *places
 ) noexcept nogil:
-    """Bring rows of a part to their groups."""
     cdef Py_ssize_t at
     if width == ONE_DOUBLE:
         for _ in range(n):
@@ -120,31 +253,27 @@ cdef inline void bring(
         rows += width
 
 
-def fit_standing(
-    const floating[::1] scores not None,       # IN  rows of a group stand together
+def fit_adjacent(
+    const floating[::1] scores not None,       # IN  rows of a group are consecutive
     const number[::1] targets not None,        # IN
     const double[::1] given_weights not None,  # IN  or empty: all are 1
-    bint labels,                               # IN  whether targets look like 0 and 1
+    bint labels,                               # IN  whether targets seem to be 0 and 1
     const int64_t[::1] begins not None,        # IN  first row of each group
     const int64_t[::1] sizes not None,         # IN  rows of each group
-    Py_ssize_t first,                          # IN  fit the groups [first, last)
-    Py_ssize_t last,
+    Py_ssize_t first, Py_ssize_t last,         # IN  fit the groups [first, last)
     object scale not None,                     # IN  exact.Scale
     bint decreasing,
-    double lo,
-    double hi,
-    Py_ssize_t most_rows,                      # IN  of a group, of those that are fitted
-    uint64_t[::1] work not None,               # work: work_size(most_rows, most_rows, words of exact sums)
+    double lo, double hi,
+    Py_ssize_t max_rows,                       # IN  of a group
+    uint64_t[::1] work not None,               # work: work_size(max_rows, max_rows, words of exact sums)
     int64_t[::1] n_steps not None,             # OUT of each group
-    double[::1] left not None,                 # OUT steps of one group after the other
-    double[::1] right not None,
-    double[::1] values not None,
-    double[::1] weights not None,
+    double[::1] left not None,                 # OUT steps, one group after the other
+    double[::1] right not None, double[::1] values not None, double[::1] weights not None,
     int64_t[::1] counts not None,
 ):
-    """Return how many steps there are, or -1: a score is NaN, or a label neither 0 nor 1."""
+    """Return the number of steps, or -1 if a score is NaN or a label is neither 0 nor 1."""
     cdef const double *w = &given_weights[0] if given_weights.shape[0] else NULL
-    cdef Task task = new_task(scale, decreasing, lo, hi, most_rows, most_rows, &work[0], labels, w != NULL)
+    cdef Task task = new_task(scale, decreasing, lo, hi, max_rows, max_rows, &work[0], labels, w != NULL)
     cdef Py_ssize_t group, start, n, i
     cdef bint fine = True
     task.steps = Steps(&left[0], &right[0], &values[0], &weights[0], &counts[0], 0)
@@ -152,7 +281,7 @@ def fit_standing(
         for group in range(first, last):
             start = begins[group]
             n = sizes[group]
-            assert n <= most_rows
+            assert n <= max_rows
             for i in range(n):
                 task.columns.x[i] = <double>scores[start + i] + 0.0     # -0.0 becomes the 0.0 it equals
             if labels:

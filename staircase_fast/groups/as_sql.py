@@ -1,7 +1,7 @@
-"""Staircases of groups as an SQL expression: the group is found first, then the step in it (see `export_sql.py`).
+"""A StaircaseMap as an SQL expression: find the group, then the step (see staircase/as_sql.py).
 
-DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by halving, then the
-step in that part of the arrays: keys are in ascending order, which for strings is that of their bytes, COLLATE "C".
+DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by bisection, then
+the step in that slice of the arrays.  Keys are in ascending order; strings are ordered by their bytes, COLLATE "C".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from staircase_fast.staircase.pieces import Pieces
 from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
-    from staircase_fast.groups.checks import Key
+    from staircase_fast.groups.readers import Key
     from staircase_fast.groups.staircase_map import StaircaseMap
 
 _TYPES = {bool: "boolean", int: "int8", str: "text"}
-_WIDE = "numeric(20, 0)"  # for integers without a sign
-_ENDS = ("lowests", "highests")  # scores of a group that have a value
+_WIDE = "numeric(20, 0)"  # for unsigned integers
+_ENDS = ("lowests", "highests")  # the range of scores of each group that has a value
 
 
 def expression(
@@ -35,7 +35,7 @@ def expression(
     interpolation: Interpolation,
     out_of_bounds: str,
 ) -> str:
-    """The staircase of each row's group."""
+    """The SQL expression of a map."""
     score, key = name_of("column", column), name_of("group", group)
     duck, linear, clip = options(dialect, interpolation, out_of_bounds)
     rising = bool(found.increasing[0]) if len(np.unique(found.increasing)) == 1 else None
@@ -44,13 +44,13 @@ def expression(
     kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
     tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
     write = _asof_join if duck else _bucket
-    # integers are compared with numbers as they are: a cast would round 1.5 to a key, and fail beyond its range
+    # no cast for integers: it would round 1.5 to a key, and fail for numbers out of range
     sought = key if type(keys[-1]) is int else f"{key}::{kind}"
     return write(score, sought, f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
 
 
 def _literal(key: Key) -> str:
-    """A key; a backslash means itself, however the server is set."""
+    """A key as an SQL literal that does not depend on how the server treats backslashes."""
     if not isinstance(key, str):
         return str(key)
     quoted = "'" + key.replace("'", "''") + "'"

@@ -1,8 +1,8 @@
-"""Many fits at once: of groups of rows, and of columns."""
+"""fit_groups and fit_columns: many fits in one call."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -10,33 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, scale_of
+from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, scale_of
 from staircase_fast.bisection import solve
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.fitting import costs_no_more, limits_of, of_columns
-from staircase_fast.groups import checks, grouped
-from staircase_fast.groups.checks import GroupColumn
+from staircase_fast.groups import grouped
+from staircase_fast.groups.map_fields import MapFields
+from staircase_fast.groups.readers import NO_RANKS, GroupColumn, group_column, read_score_table, read_table
 from staircase_fast.groups.staircase_map import StaircaseMap
+from staircase_fast.inputs.columns import Column, read_array
 from staircase_fast.inputs.options import check_bounds, check_direction
-from staircase_fast.inputs.rows import Columns, read_columns
+from staircase_fast.inputs.rows import NO_WEIGHTS, Columns, check_each_weight, check_no_nan, read_columns, read_weights
 from staircase_fast.losses import Loss, SquaredError, loss_of
-from staircase_fast.losses.rows import check_is_comparable, check_parameter_length, look_like_labels
+from staircase_fast.losses.rows import check_is_comparable, check_parameter_length, check_targets, look_like_labels
 from staircase_fast.stack import survey
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps
 from staircase_fast.typing import Bounds, ColumnLike, Direction
 
+_COLUMNS = ("scores", "targets", "sample_weight")
 
-class Wanted(NamedTuple):
-    """What a fit is asked for, besides its rows."""
+
+class Options(NamedTuple):
+    """The valid options of a fit."""
 
     loss: Loss
     rising: bool | None
     bounds: Bounds
     n_threads: int | None
-
-    def patience(self) -> solve.Limits:
-        return solve.Limits(n_threads=threads.num_threads(self.n_threads, threads.ROWS_EACH))
 
 
 def fit_groups(
@@ -52,24 +54,24 @@ def fit_groups(
 ) -> StaircaseMap:
     """Fit a staircase to each group of rows.
 
-    Each is the one that `fit` makes of the rows of its group, to the last bit; all of them are made in one go.
+    Each staircase equals the result of `fit` on the rows of its group, to the last bit.
 
     Parameters
     ----------
     scores, targets : array_like of shape (n,)
     groups : array_like of shape (n,)
-        The group of each row: integers, strings or bools, in any order.  Arrays, lists, columns of pandas, polars and
-        Arrow, categorical ones too.  Floats and missing entries are refused.
+        The group of each row: integers, strings or bools, in any order.  Lists, arrays, and pandas, polars or Arrow
+        columns, including categorical ones.  Floats and missing entries raise an error.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0; a row of weight 0 is absent.  A group of which all rows are absent is refused.
+        Weights >= 0.  Rows of weight 0 are ignored, but each group must have a weight > 0.
     loss : str or Loss, default "squared"
         One for all groups.  Parameters may have one entry per row.
     increasing : bool or "auto", default True
-        Whether values rise or fall with the score.  "auto" chooses for each group by itself.
+        Whether values increase or decrease with the score.  "auto" chooses for each group.
     bounds : (lo, hi), optional
-        Values of all groups are held within these; None stands for no bound.
+        Bounds on the values of all groups; None means no bound.
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
@@ -78,8 +80,8 @@ def fit_groups(
 
     Notes
     -----
-    Where a step is a mean, small groups are sorted and fitted by one kernel, many to a call.  Under other losses groups
-    are fitted one after the other, at the price of a call of `fit` each.
+    If the loss is minimised by the mean, one kernel call fits many small groups.  Under other losses, each group costs
+    a call of `fit`.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -92,171 +94,19 @@ def fit_groups(
     >>> found.predict([0.2, 0.95, 0.2], ["paris", "paris", "rome"])
     array([0. , 1. , 0.5])
     """
-    wanted = _wanted(loss, increasing, bounds, n_threads)
+    options = _check_options(loss, increasing, bounds, n_threads)
     columns = read_columns(scores, targets, sample_weight)
-    n = len(columns[0])
-    check_parameter_length(wanted.loss, n)
-    column = checks.group_column(groups, n)
-    return fit_numbered(columns, column, wanted)
+    check_parameter_length(options.loss, len(columns[0]))
+    return _fit(columns, group_column(groups, len(columns[0])), options)
 
 
-def _wanted(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Wanted:
-    wanted = Wanted(loss_of(loss), check_direction(increasing, auto=True), bounds, n_threads)
+def _check_options(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Options:
+    options = Options(loss_of(loss), check_direction(increasing, auto=True), bounds, n_threads)
     check_bounds(bounds)
     threads.num_threads(n_threads, 0)
-    if wanted.rising is None:
-        check_is_comparable(wanted.loss)
-    return wanted
-
-
-def fit_numbered(columns: Columns, column: GroupColumn, wanted: Wanted) -> StaircaseMap:
-    """The staircases of rows whose groups are known."""
-    x, y, w = columns
-    workers = threads.num_threads(wanted.n_threads, len(x))
-    groups = grouped.numbered(column, workers)
-    limits = limits_of(wanted.loss, wanted.bounds)
-    # as in `fit`, means tell the direction
-    first_limits = limits if wanted.rising is not None else UNBOUNDED
-    found, means = None, functools.partial(_means, columns, groups, wanted, LABELS, UNIT_WEIGHTS, workers)
-    if wanted.loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and look_like_labels(y, w, wanted.loss):
-        found = means(first_limits)
-    if found is None:
-        y_extent, w_extent = checks.rows_of_groups(x, y, w, wanted.loss, workers)
-        present = _present(column, groups, w) if w_extent.lowest == 0 else None
-        exact = y.dtype.kind == "f" or max(-y_extent.lowest, y_extent.highest) < 2**53  # as in `survey.suits`
-        if not wanted.loss.is_mean or not exact or len(w) * w_extent.highest == np.inf:
-            return _one_by_one(columns, column, groups, wanted)
-        kept, kept_groups = columns, groups
-        if present is not None:
-            kept = x[present], y[present], w[present]
-            kept_groups = _renumbered(groups, present, workers)
-        means = functools.partial(_means, kept, kept_groups, wanted, y_extent, w_extent, workers)
-        found = _still_valid(means(first_limits))
-    if len(found) == 1:
-        rising = np.full(np.count_nonzero(found[0].n_steps), wanted.rising)
-        return _map_of(column, groups, found[0], wanted.loss, rising)
-    first = _better(found[0], found[1], wanted.loss, limits)
-    if limits != first_limits:
-        found = _still_valid(means(limits))
-    return _map_of(column, groups, grouped.chosen(found[0], found[1], first), wanted.loss, first[found[0].n_steps > 0])
-
-
-def _still_valid(found: list[grouped.Fitted] | None) -> list[grouped.Fitted]:
-    """The fits of rows that were judged before."""
-    if found is None:
-        raise RuntimeError("`scores` or `targets` changed during the call: they are no longer valid.")
-    return found
-
-
-def _present(column: GroupColumn, groups: grouped.Numbered, w: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Rows of weight above 0; each group must have one."""
-    present = w > 0
-    left = np.bincount(groups.numbers[present], minlength=len(groups.sizes))
-    empty = np.flatnonzero((left == 0) & (groups.sizes > 0))
-    if len(empty):
-        checks.empty_group(column.key(int(empty[0])), int(groups.sizes[empty[0]]))
-    return present
-
-
-def _renumbered(groups: grouped.Numbered, present: NDArray[np.bool_], workers: int) -> grouped.Numbered:
-    """The groups of some of the rows."""
-    numbers = groups.numbers[present]
-    runs = int(np.count_nonzero(numbers[1:] != numbers[:-1])) + 1
-    return grouped.numbered(GroupColumn(numbers, 0, len(groups.sizes), runs, None, grouped.NO_RANKS), workers)
-
-
-def _means(
-    columns: Columns,
-    groups: grouped.Numbered,
-    wanted: Wanted,
-    y_extent: Any,
-    w_extent: Any,
-    workers: int,
-    limits: tuple[float, float],
-) -> list[grouped.Fitted] | None:
-    """Fits of each direction that is asked for, within limits; None if labels are not what they look like."""
-    labels = not len(columns[2]) and y_extent.integral and y_extent.lowest >= 0 and y_extent.highest <= 1
-    source = grouped.brought_together(columns, groups, labels=labels)
-    if source is None:
-        return None
-    scale = scale_of(y_extent, w_extent, int(groups.sizes.max()))
-
-    def fit_large(own: Columns, rising: bool, n_threads: int) -> Staircase:
-        # under any loss that is least at the mean; this one has no limits of its own
-        return of_columns(own, SquaredError(), rising, limits, solve.Limits(), n_threads)
-
-    found = []
-    for rising in (wanted.rising,) if wanted.rising is not None else (True, False):
-        fitted = grouped.fit_all(
-            source, scale, decreasing=not rising, bounds=limits, n_threads=workers, fit_large=fit_large
-        )
-        if fitted is None:
-            return None
-        found.append(fitted)
-    return found
-
-
-def _better(up: grouped.Fitted, down: grouped.Fitted, loss: Loss, limits: tuple[float, float]) -> NDArray[np.bool_]:
-    """Whether each group is fitted as well by values that rise."""
-    better = np.ones(len(up.n_steps), dtype=np.bool_)
-    for group, (one, other) in enumerate(zip(_stairs(up, loss, True), _stairs(down, loss, False), strict=True)):
-        if one is not None and other is not None:
-            better[group] = costs_no_more(loss, one, other, limits)
-    return better
-
-
-def _stairs(fitted: grouped.Fitted, loss: Loss, rising: bool) -> Iterator[Staircase | None]:
-    end = 0
-    for n in fitted.n_steps.tolist():
-        own = slice(end, end := end + n)
-        steps = Steps._make((*(column[own] for column in fitted.steps[:5]), None, None))
-        yield Staircase._of_steps(steps, loss, rising) if n else None
-
-
-def _map_of(
-    column: GroupColumn, groups: grouped.Numbered, fitted: grouped.Fitted, loss: Loss, rising: NDArray[np.bool_]
-) -> StaircaseMap:
-    used = np.flatnonzero(fitted.n_steps)
-    if column.keys is None:
-        keys: list[Any] = (used + column.low).tolist()
-    else:
-        keys = [column.keys[place] for place in used.tolist()]
-    rows = None
-    if varies(loss):
-        loss, rows = loss.of_rows(_order(groups)), np.append(0, np.cumsum(groups.sizes[used]))
-    offsets = np.append(0, np.cumsum(fitted.n_steps[used]))
-    return StaircaseMap._of_parts(keys, offsets, fitted.steps, loss, rising, rows)
-
-
-def varies(loss: Loss) -> bool:
-    """Whether rows have parameters of their own."""
-    return loss.per_sample and len(loss.sort_keys()) > 0
-
-
-def _order(groups: grouped.Numbered) -> NDArray[np.intp]:
-    """Rows by group, as they come within each."""
-    return np.argsort(groups.numbers, kind="stable")
-
-
-def _one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Numbered, wanted: Wanted) -> StaircaseMap:
-    """Groups that are fitted one after the other."""
-    order, ends = _order(groups), np.append(0, np.cumsum(groups.sizes))
-    x, y, w = columns
-    patience = wanted.patience()
-    found: list[Staircase] = []
-    for group in np.flatnonzero(groups.sizes).tolist():
-        rows = order[ends[group] : ends[group + 1]]
-        loss = wanted.loss.of_rows(rows) if wanted.loss.per_sample else wanted.loss
-        own = x[rows], y[rows], w[rows] if len(w) else w
-        with checks.told_of(f"group {column.key(group)!r}"):
-            found.append(of_columns(own, loss, wanted.rising, wanted.bounds, patience, wanted.n_threads))
-    n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
-    n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
-    exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)
-    names = Steps._fields[: 5 if exact else 7]
-    steps = Steps(*(np.concatenate([getattr(stairs, name) for stairs in found]) for name in names))
-    rising = np.array([stairs.increasing for stairs in found])
-    return _map_of(column, groups, grouped.Fitted(n_steps, steps), wanted.loss, rising)
+    if options.rising is None:
+        check_is_comparable(options.loss)
+    return options
 
 
 def fit_columns(
@@ -269,21 +119,19 @@ def fit_columns(
     bounds: Bounds = None,
     n_threads: int | None = None,
 ) -> StaircaseMap:
-    """Fit a staircase to each column: the scores of each class and whether it was that class, for example.
+    """Fit a staircase to each column: for example, class probabilities and one-hot class labels.
 
-    Each is the one that `fit` makes of its column, to the last bit.
+    Each staircase equals the result of `fit` on its column, to the last bit.
 
     Parameters
     ----------
     scores, targets : array_like of shape (n, k)
         Arrays or DataFrames.
     sample_weight : array_like of shape (n,) or (n, k), optional
-        Weights >= 0: of rows, or of each entry.
+        Weights >= 0, of rows or of single entries.
     loss : str or Loss, default "squared"
         One for all columns.  Parameters may have one entry per row.
-    increasing : bool or "auto", default True
-    bounds : (lo, hi), optional
-    n_threads : int, optional
+    increasing, bounds, n_threads
         As in `fit_groups`.
 
     Returns
@@ -305,17 +153,183 @@ def fit_columns(
            [0., 1.],
            [0., 1.]])
     """
-    wanted = _wanted(loss, increasing, bounds, n_threads)
-    x, y, w = checks.tables(scores, targets, sample_weight)
-    k, n = x.shape
-    check_parameter_length(wanted.loss, n)
-    if wanted.loss.per_sample:
-        wanted = wanted._replace(loss=wanted.loss.of_rows(np.tile(np.arange(n), k)))
-    # columns are groups whose rows stand together
-    numbers = np.repeat(np.arange(k, dtype=np.int32), n)
-    column = GroupColumn(numbers, 0, k, k, None, grouped.NO_RANKS)
+    options = _check_options(loss, increasing, bounds, n_threads)
+    x, y, w = _read_tables(scores, targets, sample_weight)
+    k, n = x.shape  # columns are groups of consecutive rows
+    check_parameter_length(options.loss, n)
+    if options.loss.per_sample:
+        options = options._replace(loss=options.loss.of_rows(np.tile(np.arange(n), k)))
+    column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, k, None, NO_RANKS)
     try:
-        return fit_numbered((x.reshape(-1), y.reshape(-1), w.reshape(-1)), column, wanted)
-    except ValueError:
-        checks.entries_of_tables(x, y, w, wanted.loss)  # says in which column it is
+        return _fit((x.reshape(-1), y.reshape(-1), w.reshape(-1)), column, options)
+    except InvalidInputError as error:
+        if error.argument in _COLUMNS and error.index is not None:
+            place, error.index = divmod(error.index, n)
+            error.argument += f"[:, {place}]"
+        raise
+
+
+def _read_tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
+    """The arguments of `fit_columns`, transposed; weights have the shape of scores, or are empty."""
+    x, y = read_score_table(scores), read_table("targets", targets)
+    if x.shape != y.shape:
+        found = f"got {x.shape[::-1]} and {y.shape[::-1]}"
+        raise InvalidInputError("scores", "must have the same shape", other="targets", found=found)
+    if sample_weight is None:
+        return x, y, NO_WEIGHTS
+    w = read_array("sample_weight", sample_weight)
+    if w.ndim == 1:
+        w = np.tile(read_weights("sample_weight", w, "scores", x[0]), (len(x), 1))
+    else:
+        w = read_table("sample_weight", w).astype(np.float64, copy=False)
+    if x.shape != w.shape:
+        requirement = f"must have one entry per row, or the shape of `scores`, {x.shape[::-1]}"
+        raise InvalidInputError("sample_weight", requirement, found=f"got {w.shape[::-1]}")
+    return x, y, w
+
+
+def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMap:
+    x, y, w = columns
+    loss = options.loss
+    workers = threads.num_threads(options.n_threads, len(x))
+    groups = grouped.number_rows(column, workers)
+    if loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and look_like_labels(y, w, loss):
+        with contextlib.suppress(grouped.NotLabels):
+            fitted, rising = _fit_means(columns, groups, options, (LABELS, UNIT_WEIGHTS), workers)
+            return _map_of(column, groups, fitted, loss, rising)
+    extents = y_extent, w_extent = check_entries(x, y, w, loss, workers)
+    present = _find_present(column, groups, w) if w_extent.lowest == 0 else None
+    exact = y.dtype.kind == "f" or max(-y_extent.lowest, y_extent.highest) < 2**53  # as in `survey.suits`
+    if not loss.is_mean or not exact or len(w) * w_extent.highest == np.inf:
+        return _fit_one_by_one(columns, column, groups, options)
+    present_groups = groups
+    if present is not None:
+        columns = x[present], y[present], w[present]
+        present_groups = grouped.select_rows(groups, present, workers)
+    try:
+        fitted, rising = _fit_means(columns, present_groups, options, extents, workers)
+    except grouped.NotLabels:
+        raise RuntimeError("`scores` or `targets` changed during the call and are no longer valid.") from None
+    return _map_of(column, groups, fitted, loss, rising)
+
+
+def check_entries(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -> tuple[Extent, Extent]:
+    """Check the entries of all rows; return the extents of targets and weights.
+
+    The sum of weights is checked for each group when it is fitted.
+    """
+    check_no_nan("scores", x, n_threads)
+    w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
+    check_each_weight("sample_weight", w, w_extent)
+    y_extent = extent_of(y, n_threads)
+    check_targets("targets", y, y_extent, loss)
+    return y_extent, w_extent
+
+
+def _find_present(column: GroupColumn, groups: grouped.Groups, w: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows of weight > 0; each group must have one."""
+    present = w > 0
+    n_present = np.bincount(groups.numbers[present], minlength=len(groups.sizes))
+    empty = np.flatnonzero((n_present == 0) & (groups.sizes > 0))
+    if len(empty):
+        found = f"all {groups.sizes[empty[0]]} of group {column.key(int(empty[0]))!r} are 0"
+        raise InvalidInputError("sample_weight", "must have an entry > 0 in each group", found=found)
+    return present
+
+
+def _fit_means(
+    columns: Columns, groups: grouped.Groups, options: Options, extents: tuple[Extent, Extent], workers: int
+) -> tuple[grouped.Fitted, NDArray[np.bool_]]:
+    """Fits under a loss that is minimised by the mean, and whether the values of each group with rows increase."""
+    y_extent, w_extent = extents
+    labels = not len(columns[2]) and y_extent.integral and y_extent.lowest >= 0 and y_extent.highest <= 1
+    source = grouped.gather(columns, groups, labels=labels)
+    scale = scale_of(y_extent, w_extent, int(groups.sizes.max()))
+
+    def fit(rising: bool, bounds: tuple[float, float]) -> grouped.Fitted:
+        def fit_large(own: Columns, n_threads: int) -> Staircase:
+            # the mean minimises both losses, and the squared error adds no bounds of its own
+            return of_columns(own, SquaredError(), rising, bounds, solve.Limits(), n_threads)
+
+        return grouped.fit_all(
+            source, scale, decreasing=not rising, bounds=bounds, n_threads=workers, fit_large=fit_large
+        )
+
+    limits = limits_of(options.loss, options.bounds)
+    if options.rising is not None:
+        fitted = fit(options.rising, limits)
+        return fitted, np.full(np.count_nonzero(fitted.n_steps), options.rising)
+    up, down = fit(True, UNBOUNDED), fit(False, UNBOUNDED)  # as in `fit`, means without bounds decide the direction
+    rising = _is_rising(up, down, options.loss, limits)
+    if limits != UNBOUNDED:
+        up, down = fit(True, limits), fit(False, limits)
+    return grouped.choose(up, down, rising), rising[up.n_steps > 0]
+
+
+def _is_rising(up: grouped.Fitted, down: grouped.Fitted, loss: Loss, limits: tuple[float, float]) -> NDArray[np.bool_]:
+    """Whether the increasing fit of each group costs no more than the decreasing one."""
+    pairs = zip(_staircases(up, loss, True), _staircases(down, loss, False), strict=True)
+    return np.array(
+        [one is None or other is None or costs_no_more(loss, one, other, limits) for one, other in pairs],
+        dtype=np.bool_,
+    )
+
+
+def _staircases(fitted: grouped.Fitted, loss: Loss, rising: bool) -> Iterator[Staircase | None]:
+    end = 0
+    for n in fitted.n_steps.tolist():
+        own = slice(end, end := end + n)
+        steps = Steps._make((*(column[own] for column in fitted.steps[:5]), None, None))
+        yield Staircase._of_steps(steps, loss, rising) if n else None
+
+
+def _map_of(
+    column: GroupColumn, groups: grouped.Groups, fitted: grouped.Fitted, loss: Loss, rising: NDArray[np.bool_]
+) -> StaircaseMap:
+    used = np.flatnonzero(fitted.n_steps)
+    keys = (used + column.low).tolist() if column.keys is None else [column.keys[place] for place in used.tolist()]
+    rows = None
+    if loss.per_sample and len(loss.sort_keys()) > 0:  # rows have parameters of their own
+        loss, rows = loss.of_rows(_order(groups)), np.append(0, np.cumsum(groups.sizes[used]))
+    offsets = np.append(0, np.cumsum(fitted.n_steps[used]))
+    return StaircaseMap._of_fields(MapFields(keys, offsets, fitted.steps, loss, rising, rows))
+
+
+def _order(groups: grouped.Groups) -> NDArray[np.intp]:
+    """Rows by group, in input order within each group."""
+    return np.argsort(groups.numbers, kind="stable")
+
+
+def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Groups, options: Options) -> StaircaseMap:
+    order, ends = _order(groups), np.append(0, np.cumsum(groups.sizes))
+    x, y, w = columns
+    limits = solve.Limits(n_threads=threads.num_threads(options.n_threads, threads.ROWS_EACH))
+    found: list[Staircase] = []
+    for place in np.flatnonzero(groups.sizes).tolist():
+        rows = order[ends[place] : ends[place + 1]]
+        loss = options.loss.of_rows(rows) if options.loss.per_sample else options.loss
+        own = x[rows], y[rows], w[rows] if len(w) else w
+        with _naming_group(column.key(place), rows):
+            found.append(of_columns(own, loss, options.rising, options.bounds, limits, options.n_threads))
+    n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
+    n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
+    exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)
+    names = Steps._fields[: 5 if exact else 7]
+    steps = Steps(*(np.concatenate([getattr(stairs, name) for stairs in found]) for name in names))
+    rising = np.array([stairs.increasing for stairs in found])
+    return _map_of(column, groups, grouped.Fitted(n_steps, steps), options.loss, rising)
+
+
+@contextlib.contextmanager
+def _naming_group(key: Any, rows: NDArray[np.intp]) -> Iterator[None]:
+    """Name the group, and the row of the input, in errors that are raised inside."""
+    try:
+        yield
+    except InvalidInputError as error:
+        error.group = key
+        if error.argument in _COLUMNS and error.index is not None:
+            error.index = int(rows[error.index])
+        raise
+    except Exception as error:  # of a user's own function
+        error.add_note(f"in group {key!r}")
         raise

@@ -1,4 +1,4 @@
-"""The result of many fits: a staircase for each group, all in the same arrays."""
+"""StaircaseMap, the result of many fits: one staircase per group, all in the same arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.groups import checks, map_file
-from staircase_fast.groups.checks import GroupColumn, Key
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_entries
+from staircase_fast.groups import map_fields
+from staircase_fast.groups.map_fields import MapFields
+from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table, refuse_unseen
+from staircase_fast.inputs.columns import Column, read_float_column
 from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
 from staircase_fast.inputs.rows import refuse_nan
 from staircase_fast.losses import Loss, loss_of
@@ -23,7 +26,7 @@ from staircase_fast.staircase.steps import Steps
 from staircase_fast.storage import files
 from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds, public_class
 
-_put = object.__setattr__  # how a StaircaseMap itself sets what others cannot
+_put = object.__setattr__  # a StaircaseMap sets its own attributes; nobody else can
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
 
 
@@ -31,8 +34,8 @@ _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lowe
 class StaircaseMap(Mapping[Key, Staircase]):
     """Staircases by the keys of their groups.
 
-    `staircase_fast.fit_groups` and `fit_columns` make it; so does `load`.  It is a mapping: `found[key]` is a
-    `Staircase`, and keys come in ascending order.  It does not change: arrays are read-only, and staircases share them.
+    Returned by `staircase_fast.fit_groups`, `fit_columns` and `load`.  It is a mapping: `found[key]` is a `Staircase`,
+    and keys are in ascending order.  It is immutable: arrays are read-only, and the staircases share them.
 
     Parameters
     ----------
@@ -41,18 +44,18 @@ class StaircaseMap(Mapping[Key, Staircase]):
     offsets : array_like of shape (n_groups + 1,)
         Group g has the steps [offsets[g], offsets[g + 1]).
     left, right, step_values, weights, counts : array_like of shape (n_steps,)
-        Those of all staircases, one after the other; see `Staircase`.  (`values` is what every mapping calls a method.)
+        The columns of all staircases, one after the other; see `Staircase`.  (`values` is a method of every mapping.)
     loss : str or Loss, default "squared"
     increasing : array_like of bool of shape (n_groups,), optional
-        Whether values of each group rise with the score; they all do, if not given.
+        Whether the values of each group increase with the score.  Defaults to True for all.
     lower, upper : array_like of shape (n_steps,), optional
-        Proven bounds of each value; the values, if not given.
+        Proven bounds on each value.  Default to the values.
     rows : array_like of shape (n_groups + 1,), optional
-        Where parameters of the loss have an entry per row: group g has the rows [rows[g], rows[g + 1]).
+        If parameters of the loss have an entry per row, group g has the entries [rows[g], rows[g + 1]).
 
     Notes
     -----
-    Thread-safety: a map may be used by any number of threads at once.
+    Thread-safety: any number of threads can use a map at the same time.
 
     Examples
     --------
@@ -82,17 +85,17 @@ class StaircaseMap(Mapping[Key, Staircase]):
     weights: NDArray[np.float64]
     """Total weight on each step."""
     counts: NDArray[np.int64]
-    """Rows on each step."""
+    """Number of rows on each step."""
     lower: NDArray[np.float64]
-    """A proven lower bound of each value."""
+    """A proven lower bound on each value."""
     upper: NDArray[np.float64]
-    """A proven upper bound of each value."""
+    """A proven upper bound on each value."""
     increasing: NDArray[np.bool_]
-    """Whether values of each group rise with the score."""
+    """Whether the values of each group increase with the score."""
     loss: Loss
-    """What was minimised; parameters that differ from row to row are in the order of groups."""
+    """The loss that was minimised; parameters with an entry per row are in the order of groups."""
     rows: NDArray[np.int64] | None
-    """Where such parameters of each group begin and end; None if there are none."""
+    """The range of these parameters for each group; None if there are none."""
 
     def __init__(
         self,
@@ -109,46 +112,23 @@ class StaircaseMap(Mapping[Key, Staircase]):
         upper: ColumnLike | None = None,
         rows: ColumnLike | None = None,
     ) -> None:
-        given, the_loss = list(keys), loss_of(loss)
         columns = left, right, step_values, weights, counts, lower, upper
-        rising = np.ones(len(given), dtype=np.bool_) if increasing is None else increasing
-        own, borders, steps, directions, row_borders = checks.map_parts(given, offsets, columns, rising, the_loss, rows)
-        self._set(own, borders, steps, the_loss, directions, row_borders)
+        self._set(map_fields.check_fields(list(keys), offsets, columns, loss_of(loss), increasing, rows))
 
     @classmethod
-    def _of_parts(
-        cls,
-        keys: list[Any],
-        offsets: NDArray[np.int64],
-        steps: Steps,
-        loss: Loss,
-        increasing: NDArray[np.bool_],
-        rows: NDArray[np.int64] | None,
-    ) -> StaircaseMap:
-        """A map of arrays that nobody else holds and that are known to be right."""
+    def _of_fields(cls, fields: MapFields) -> StaircaseMap:
+        """A map of valid fields, whose arrays it takes over."""
         found = cls.__new__(cls)
-        found._set(keys, offsets, steps, loss, increasing, rows)
+        found._set(fields)
         return found
 
-    def _set(
-        self,
-        keys: list[Any],
-        offsets: NDArray[np.int64],
-        steps: Steps,
-        loss: Loss,
-        increasing: NDArray[np.bool_],
-        rows: NDArray[np.int64] | None,
-    ) -> None:
-        columns = (steps.values if column is None else column for column in steps)
-        for name, column in zip(_ARRAYS, (offsets, *columns, increasing), strict=True):
-            column.setflags(write=False)
-            _put(self, name, column)
-        if rows is not None:
-            rows.setflags(write=False)
-        _put(self, "_keys", keys)
-        _put(self, "_places", None)
-        _put(self, "loss", loss)
-        _put(self, "rows", rows)
+    def _set(self, fields: MapFields) -> None:
+        columns = (fields.steps.values if column is None else column for column in fields.steps)
+        own = fields.offsets, *columns, fields.increasing, fields.rows, fields.loss, fields.keys, None
+        for name, value in zip((*_ARRAYS, "rows", "loss", "_keys", "_places"), own, strict=True):
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            _put(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a StaircaseMap cannot be changed; tried to set {name!r}")
@@ -157,7 +137,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         raise AttributeError(f"a StaircaseMap cannot be changed; tried to delete {name!r}")
 
     def _place_of(self) -> dict[Key, int]:
-        """The place of each key; made when it is first asked for (two threads may both make it: it is the same)."""
+        """The place of each key, computed on first use (two threads may both compute it, with the same result)."""
         if self._places is None:
             _put(self, "_places", {key: place for place, key in enumerate(self._keys)})
         return self._places  # type: ignore[return-value]
@@ -191,7 +171,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
-        """Evaluate for each row the staircase of its group.
+        """Evaluate the staircase of each row's group.
 
         Parameters
         ----------
@@ -199,11 +179,11 @@ class StaircaseMap(Mapping[Key, Staircase]):
         groups : array_like of shape (n,)
             As in `fit_groups`.
         default : Staircase, optional
-            For groups that were not fitted; without it, they are an error.
+            For groups that were not fitted.  Without it, they raise an error.
         interpolation, out_of_bounds
             As in `Staircase.predict`.
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
@@ -220,52 +200,64 @@ class StaircaseMap(Mapping[Key, Staircase]):
         """
         how = check_interpolation(interpolation)
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
-        checks.default_staircase(default, Staircase)
-        queries = checks.query_column(scores)
+        if default is not None and not isinstance(default, Staircase):
+            raise InvalidTypeError("default", "must be a Staircase or None", value=default)
+        queries = read_float_column("scores", scores)
+        column = group_column(groups, len(queries))
         workers = threads.num_threads(n_threads, len(queries))
-        result = np.empty(len(queries))
         if not len(queries):
-            checks.no_groups(groups)
-            return result
-        column = checks.group_column(groups, len(queries))
+            return np.empty(0)
         places = self._places_of(column)
         if outside == "raise":
-            low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
-            checks.within_groups(queries, low, high, column, places)
-
-        centered = how == "centered"
-        ends = centered_ends(self.left, self.right, self.offsets) if centered else (self.left, self.right)
-        steps, linear = (self.offsets, *ends, self.step_values), how != "step"
-
-        def look_up(part: slice) -> tuple[int, int]:
-            return _lookup.evaluate_groups(
-                queries[part], column.numbers[part], column.low, places, *steps, linear, outside == "nan", result[part]
-            )
-
-        shares = threads.parts(len(queries), workers)
-        strange = False
-        for part, (nan, unknown) in zip(shares, threads.each(look_up, shares), strict=True):
-            refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
-            if unknown >= 0 and default is None:
-                row = part.start + unknown
-                checks.unknown_group(column.key_of(int(column.numbers[row])), row)
-            strange |= unknown >= 0
-        if strange and default is not None:
-            rows = np.flatnonzero(places[column.numbers.astype(np.int64) - column.low] < 0)
-            result[rows] = default.predict(
-                queries[rows], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
+            self._refuse_outside(queries, column, places)
+        result, unseen = self._evaluate(queries, column, places, how, outside == "nan", workers)
+        if len(unseen) and default is None:
+            refuse_unseen(column.key_of(int(column.numbers[unseen[0]])), int(unseen[0]))
+        if len(unseen) and default is not None:
+            result[unseen] = default.predict(
+                queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
             )
         return result
 
+    def _evaluate(
+        self, queries: Column, column: GroupColumn, places: NDArray[np.int32], how: str, nan_outside: bool, workers: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The values, and the rows whose group was not fitted."""
+        result = np.empty(len(queries))
+        ends = centered_ends(self.left, self.right, self.offsets) if how == "centered" else (self.left, self.right)
+
+        def evaluate(part: slice) -> tuple[int, int]:
+            return _lookup.evaluate_groups(
+                queries[part], column.numbers[part], column.low, places, self.offsets, *ends, self.step_values,
+                how != "step", nan_outside, result[part],
+            )  # fmt: skip
+
+        shares = threads.parts(len(queries), workers)
+        firsts = threads.each(evaluate, shares)
+        for part, (nan, _) in zip(shares, firsts, strict=True):
+            refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+        seen = all(unseen < 0 for _, unseen in firsts)
+        return result, np.empty(0, dtype=np.intp) if seen else np.flatnonzero(column.expand(places) < 0)
+
+    def _refuse_outside(self, queries: Column, column: GroupColumn, places: NDArray[np.int32]) -> None:
+        """Raise an error for the first score outside the fitted range of its group."""
+        low, high = self.left[self.offsets[:-1]], self.right[self.offsets[1:] - 1]
+        place = column.expand(places)
+        outside = (place >= 0) & ((queries < low[place]) | (queries > high[place]))
+        if outside.any():
+            row = int(np.argmax(outside))
+            key, ends = self._keys[place[row]], f"[{low[place[row]]}, {high[place[row]]}]"
+            refuse_entries("scores", f"must be in {ends}, the fitted range of group {key!r}", queries, outside)
+
     def _places_of(self, column: GroupColumn) -> NDArray[np.int32]:
-        """The place of each number of a column, or -1."""
+        """The place in this map of each number of a column, or -1."""
         if column.keys is not None:
             find = self._place_of().get
             found = np.array([find(key, -1) for key in column.keys], dtype=np.int32)
             return found[column.ranks]
         found = np.full(column.size, -1, dtype=np.int32)
         if not isinstance(self._keys[0], str):
-            # keys are in order: those in the range of numbers are side by side
+            # keys are sorted, so those in the range of the numbers are consecutive
             first, last = (bisect.bisect_left(self._keys, end) for end in (column.low, column.low + column.size))
             found[np.array(self._keys[first:last], dtype=np.int64) - column.low] = np.arange(first, last)
         return found
@@ -278,7 +270,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         out_of_bounds: OutOfBounds = "clip",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
-        """Evaluate for each column the staircase of its place: the first, the second, ..
+        """Evaluate the first staircase on the first column, the second on the second, and so on.
 
         Parameters
         ----------
@@ -298,14 +290,16 @@ class StaircaseMap(Mapping[Key, Staircase]):
         array([[0. , 2.5],
                [1. , 2.5]])
         """
-        columns = checks.score_table(scores)
-        checks.table_width(len(columns), len(self))
+        columns = read_score_table(scores)
+        if len(columns) != len(self):
+            requirement = f"must have a column for each of the {len(self)} staircases"
+            raise InvalidInputError("scores", requirement, found=f"got {len(columns)}")
         result = np.empty(columns.shape)
         workers = threads.num_threads(n_threads, columns.size)
 
-        def look_up(part: slice) -> None:
+        def evaluate(part: slice) -> None:
             for place in range(part.start, part.stop):
-                with checks.told_of(f"column {place}"):
+                with arguments_named(scores=f"scores[:, {place}]"):
                     self._at(place).predict(
                         columns[place],
                         interpolation=interpolation,
@@ -315,7 +309,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
                     )
 
         shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
-        threads.each(look_up, shares)
+        threads.each(evaluate, shares)
         return result.T
 
     def to_sql(
@@ -327,13 +321,13 @@ class StaircaseMap(Mapping[Key, Staircase]):
         interpolation: Interpolation = "step",
         out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
-        """The map as an SQL expression: `predict` of columns of scores and groups, bit for bit as `Staircase.to_sql`.
+        """The map as an SQL expression with the results of `predict`, as exact as `Staircase.to_sql`.
 
         Parameters
         ----------
         column, group : str or sequence of str
-            The columns that hold scores and groups; see `Staircase.to_sql`, as for the rest.  Integer groups are looked
-            for in a column of any type of numbers.
+            The columns of scores and groups; see `Staircase.to_sql`, also for the other parameters.  Integer groups can
+            be in a column of any numeric type.
         dialect : {"duckdb", "postgres"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
         out_of_bounds : {"clip", "nan"}, default "clip"
@@ -341,7 +335,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         Returns
         -------
         str
-            NULL for groups that were not fitted; ``COALESCE`` of this and another expression gives them a value.
+            NULL for groups that were not fitted; use ``COALESCE`` to give them a value.
 
         Examples
         --------
@@ -373,18 +367,17 @@ class StaircaseMap(Mapping[Key, Staircase]):
         2     b   1.0    2.0    2.5     2.0      2
         """
         pandas = import_optional("pandas", "`to_frame`")
-        n_steps = np.diff(self.offsets)
-        keys = map_file.key_array(self._keys)
+        keys = np.repeat(map_fields.key_array(self._keys), np.diff(self.offsets))
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
-        return pandas.DataFrame({"group": np.repeat(keys, n_steps), **columns, "count": self.counts})
+        return pandas.DataFrame({"group": keys, **columns, "count": self.counts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file; an existing file is replaced at once or not at all.
+        """Write the map to a file atomically: on an error, an existing file stays as it is.
 
         Parameters
         ----------
         path : str or path-like
-            Where to write.
+            The file to write.
 
         Examples
         --------
@@ -397,16 +390,16 @@ class StaircaseMap(Mapping[Key, Staircase]):
         ...     sf.StaircaseMap.load(Path(folder, "map.npz")) == found
         True
         """
-        map_file.write(path, self)
+        map_fields.write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
+        """Read a file that `save` wrote.  All fields are checked; nothing is executed.
 
         Parameters
         ----------
         path : str or path-like
-            What to read.
+            The file to read.
 
         Returns
         -------
@@ -414,7 +407,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
 
         Examples
         --------
-        Of a file that is no such thing, or not as it was, it says so:
+        Missing or corrupted files raise an error:
 
         >>> import staircase_fast as sf
         >>> sf.StaircaseMap.load("no such file")
@@ -423,17 +416,14 @@ class StaircaseMap(Mapping[Key, Staircase]):
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
         with files.named(path):
-            return cls(**map_file.read(path))
+            return cls(**map_fields.read(path))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StaircaseMap):
             return Mapping.__eq__(self, other)
-        arrays = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS)
+        arrays = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in (*_ARRAYS, "rows"))
         kinds = type(self._keys[0]) is type(other._keys[0])
-        return arrays and kinds and self._keys == other._keys and self._losses() == other._losses()
-
-    def _losses(self) -> tuple[Loss, list[int] | None]:
-        return self.loss, None if self.rows is None else self.rows.tolist()
+        return arrays and kinds and self._keys == other._keys and self.loss == other.loss
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -441,7 +431,7 @@ class StaircaseMap(Mapping[Key, Staircase]):
         return StaircaseMap, tuple(self.parts().values())
 
     def parts(self) -> dict[str, Any]:
-        """What makes an equal map."""
+        """Arguments that construct an equal map."""
         bounds = [None if one is self.step_values else one for one in (self.lower, self.upper)]
         columns = {name: getattr(self, name) for name in _ARRAYS[:6]}
         more = {"loss": self.loss, "increasing": self.increasing, "lower": bounds[0], "upper": bounds[1]}
@@ -457,7 +447,5 @@ class StaircaseMap(Mapping[Key, Staircase]):
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
         n = int(self.counts.sum())
-        return (
-            f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; "
-            f"{steps}, {'1 row' if n == 1 else f'{n} rows'}, {self.loss.name}>"
-        )
+        rows = "1 row" if n == 1 else f"{n} rows"
+        return f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; {steps}, {rows}, {self.loss.name}>"

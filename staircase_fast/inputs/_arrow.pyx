@@ -1,9 +1,10 @@
-"""Columns of other libraries by Arrow's C data interface: what they are, and where they lie in memory.
+"""Columns of other libraries through Arrow's C data interface: their formats, and where they lie in memory.
 
-Nothing is copied.  `_columns_arrow.py` says what can be read.  The structures are those of Arrow's specification and
-are never to change.  Parts that are missing and lengths that are impossible are refused here by an OSError; that memory
-is as long as it is said to be cannot be checked.
+Nothing is copied; `columns_arrow.py` decides what can be read.  Arrow's specification freezes the structures.  Missing
+parts and impossible lengths raise an OSError.  The length of the memory itself cannot be checked.
 """
+
+from collections import namedtuple
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -46,33 +47,24 @@ cdef struct ArrowArrayStream:
     void *private_data
 
 
-@cython.final
-cdef class Kind:
-    """What entries are: Arrow's format string, and the same of a dictionary and of children."""
-
-    cdef readonly str format
-    cdef readonly Kind dictionary
-    cdef readonly tuple children
+Kind = namedtuple("Kind", "format has_dictionary children")    # Arrow's format string, and the kinds of children
 
 
-cdef Kind kind_of(const ArrowSchema *schema):
-    cdef Kind kind = Kind.__new__(Kind)
+cdef object kind_of(const ArrowSchema *schema):
     cdef int64_t place
     check(schema is not NULL and schema.format is not NULL, "its schema has no format")
     check(schema.n_children == 0 or schema.children is not NULL, "its schema has no children")
-    kind.format = schema.format.decode("utf-8", "replace")
-    kind.dictionary = None if schema.dictionary is NULL else kind_of(schema.dictionary)
-    kind.children = tuple([kind_of(schema.children[place]) for place in range(schema.n_children)])
-    return kind
+    children = [kind_of(schema.children[place]) for place in range(schema.n_children)]
+    return Kind(schema.format.decode("utf-8", "replace"), schema.dictionary is not NULL, children)
 
 
 @cython.final
 cdef class Chunk:
-    """Rows that lie together.  What they lie in is kept as long as this is, or a buffer of it."""
+    """Rows in one piece of memory, which stays valid as long as this object or a buffer of it."""
 
     cdef const ArrowArray *array
-    cdef object owner  # who frees it: a capsule, or another chunk
-    cdef ArrowArray own  # where that is this one
+    cdef object owner  # frees the memory: a capsule or another chunk
+    cdef ArrowArray own  # the array, if this chunk frees it
 
     def __dealloc__(self):
         if self.own.release is not NULL:
@@ -84,17 +76,13 @@ cdef class Chunk:
 
     @property
     def offset(self):
-        """How many entries of each buffer come before the first row."""
+        """Number of entries of each buffer before the first row."""
         return self.array.offset
 
     @property
     def null_count(self):
-        """How many rows are null; -1 if nobody has counted."""
+        """Number of rows that are null; -1 if unknown."""
         return self.array.null_count
-
-    @property
-    def dictionary(self):
-        return part_of(self, self.array.dictionary)
 
     def child(self, int64_t place):
         check(0 <= place < self.array.n_children and self.array.children is not NULL, "it has too few children")
@@ -111,6 +99,12 @@ cdef class Chunk:
         memory.size = size
         return memoryview(memory)
 
+    def entries(self, Py_ssize_t size):
+        """The first bytes of the buffer of entries."""
+        memory = self.buffer(1, size)
+        check(memory is not None, "it has no memory for its entries")
+        return memory
+
 
 cdef Chunk part_of(object owner, const ArrowArray *array):
     cdef Chunk chunk = Chunk.__new__(Chunk)
@@ -126,9 +120,15 @@ cdef int check_extent(const ArrowArray *array) except -1:
     return check(array.offset >> 55 == 0 and array.length >> 55 == 0, "its length or its offset is impossible")
 
 
+cdef int check(bint valid, str reason) except -1:
+    if not valid:
+        raise OSError(EINVAL, reason)
+    return 0
+
+
 @cython.final
 cdef class _Memory:
-    """Bytes that may be read, as Python's buffer protocol has them."""
+    """Read-only bytes with Python's buffer protocol."""
 
     cdef Chunk owner
     cdef const void *start
@@ -138,72 +138,71 @@ cdef class _Memory:
         PyBuffer_FillInfo(view, self, <void *> self.start, self.size, 1, flags)
 
 
-def from_array(object capsules not None):
-    """What `__arrow_c_array__` gave: the kind of its rows, and these."""
-    schema, array = capsules
+cdef int check_present(bint present) except -1:
+    """A consumer that moves the data out of a capsule clears `release`; no other field is valid then."""
+    return check(present, "it was taken out of its capsule before")
+
+
+def array_kind(object capsules not None):
+    """The kind of rows that `__arrow_c_array__` returned."""
+    schema, _ = capsules
     cdef const ArrowSchema *kind = <const ArrowSchema *> PyCapsule_GetPointer(schema, "arrow_schema")
+    check_present(kind.release is not NULL)
+    return kind_of(kind)
+
+
+def array_chunks(object capsules not None):
+    """The rows that `__arrow_c_array__` returned, as a list of one chunk."""
+    _, array = capsules
     cdef const ArrowArray *rows = <const ArrowArray *> PyCapsule_GetPointer(array, "arrow_array")
-    check_there(kind.release is not NULL and rows.release is not NULL)
-    return kind_of(kind), part_of(array, rows)
+    check_present(rows.release is not NULL)
+    return [part_of(array, rows)]
 
 
-cdef int check(bint right, str why) except -1:
-    if not right:
-        raise OSError(EINVAL, why)
+cdef ArrowArrayStream *stream_in(object capsule) except NULL:
+    cdef ArrowArrayStream *stream = <ArrowArrayStream *> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    check_present(stream.release is not NULL)
+    return stream
+
+
+cdef int check_status(ArrowArrayStream *stream, int status) except -1:
+    cdef const char *message
+    if status:
+        message = stream.get_last_error(stream)
+        raise OSError(status, "" if message is NULL else message.decode("utf-8", "replace"))
     return 0
 
 
-cdef int check_there(bint there) except -1:
-    """Who takes what a capsule holds out of it leaves it without a `release`: nothing else of it may be read then."""
-    return check(there, "it was taken out of its capsule before")
+def stream_kind(object capsule not None):
+    """The kind of rows that `__arrow_c_stream__` returned."""
+    cdef ArrowArrayStream *stream = stream_in(capsule)
+    cdef ArrowSchema schema
+    cdef int status
+    schema.release = NULL
+    with nogil:
+        status = stream.get_schema(stream, &schema)
+    check_status(stream, status)
+    check(schema.release is not NULL, "its schema was released before")
+    try:
+        return kind_of(&schema)
+    finally:
+        schema.release(&schema)
 
 
-@cython.final
-cdef class Stream:
-    """What `__arrow_c_stream__` gave: the kind of its rows, and chunks of them, one after the other.
-
-    Thread-safety: for one thread at a time.
-    """
-
-    cdef object capsule
-    cdef ArrowArrayStream *stream
-    cdef readonly Kind kind
-
-    def __init__(self, object capsule not None):
-        self.capsule = capsule
-        self.stream = <ArrowArrayStream *> PyCapsule_GetPointer(capsule, "arrow_array_stream")
-        check_there(self.stream.release is not NULL)
-        cdef ArrowSchema schema
-        cdef int status
-        schema.release = NULL
-        with nogil:
-            status = self.stream.get_schema(self.stream, &schema)
-        self.check_status(status)
-        check(schema.release is not NULL, "its schema was released before")
-        try:
-            self.kind = kind_of(&schema)
-        finally:
-            schema.release(&schema)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        cdef Chunk chunk = Chunk.__new__(Chunk)
-        cdef int status
-        with nogil:  # whoever makes the rows only now may take long
-            status = self.stream.get_next(self.stream, &chunk.own)
-        self.check_status(status)
-        PyErr_CheckSignals()  # there may be many chunks
+def stream_chunks(object capsule not None):
+    """All chunks of the stream that `__arrow_c_stream__` returned, which is then empty."""
+    cdef ArrowArrayStream *stream = stream_in(capsule)
+    cdef Chunk chunk
+    cdef int status
+    chunks = []
+    while True:
+        chunk = Chunk.__new__(Chunk)
+        with nogil:  # the stream may compute the rows now
+            status = stream.get_next(stream, &chunk.own)
+        check_status(stream, status)
+        PyErr_CheckSignals()
         if chunk.own.release is NULL:
-            raise StopIteration
+            return chunks
         check_extent(&chunk.own)
         chunk.array = &chunk.own
-        return chunk
-
-    cdef int check_status(self, int status) except -1:
-        cdef const char *said
-        if status:
-            said = self.stream.get_last_error(self.stream)
-            raise OSError(status, "" if said is NULL else said.decode("utf-8", "replace"))
-        return 0
+        chunks.append(chunk)

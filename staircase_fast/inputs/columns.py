@@ -22,7 +22,7 @@ Column = NDArray[Any]
 # types that kernels read in place; other types are converted to one of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 _EXACT = "must be integers that float64 holds exactly"
-_PLAIN = (list, tuple, float, int, bool)  # objects without a data protocol
+_PLAIN = (list, tuple, float, int, bool)  # objects without an array protocol
 _NUMPY = ("__array__", "__array_interface__", "__array_struct__")
 # DLPack device types whose memory the CPU can read
 _HOST_DEVICES = (1, 3, 11, 13)
@@ -144,7 +144,7 @@ def _widened(name: str, array: Column, *, exact: bool) -> Column:
     if array.dtype.kind not in "iuf":
         _no_number(name, array, 0)
     if array.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # larger numbers become inf, and are checked as such
+        with np.errstate(over="ignore"):  # larger numbers become inf, which later checks find
             return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
     if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and array.max() > np.iinfo(np.int64).max:
         flat = array.reshape(-1)

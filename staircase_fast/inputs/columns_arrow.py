@@ -1,12 +1,13 @@
-"""Arrow's arrays, of whatever library: anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+"""Read Arrow data of any library: objects with `__arrow_c_array__` or `__arrow_c_stream__`.
 
-Numbers in one chunk are a view of its memory, for which no library is needed.  Bits become bytes; several chunks,
-dictionaries and runs become one array.
+The reader is written by hand because pyarrow, DLPack and `__array__` cannot replace it.  Polars and other libraries
+work without pyarrow.  pyarrow's conversions import pandas, which takes long and loses Ctrl-C meanwhile.  DLPack has no
+bits, nulls or chunks, and `__array__` turns nulls into NaN.  Here decimals are rounded once, and numbers in one chunk
+are not copied.  pyarrow decodes dictionaries and runs, which other libraries rarely use for numbers.
 """
 
 from __future__ import annotations
 
-import errno
 import re
 import sys
 from typing import Any, NamedTuple, NoReturn
@@ -14,14 +15,14 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.errors import refuse_missing
+from staircase_fast.errors import InvalidTypeError, refuse_missing
 from staircase_fast.inputs import _arrow
-from staircase_fast.inputs.columns import Column, reading, side_by_side
+from staircase_fast.inputs.columns import Column, reading, side_by_side, unreadable
+from staircase_fast.inputs.options import import_optional
 
-# Arrow's letters for numbers, and numpy's
+# Arrow's format letters of numbers, and numpy's types
 _NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
 _NUMBERS |= {"e": "f2", "f": "f4", "g": "f8"}
-_INTEGERS = frozenset("cCsSiIlL")
 _NULLS, _BITS, _RUNS, _TABLE = "n", "b", "+r", "+s"
 _DECIMALS = re.compile(r"d:\d+,(-?\d{1,3})(?:,(32|64|128|256))?")  # precision, scale, bits
 _WORDS = {"u": "strings", "U": "strings", "v": "strings or bytes", "z": "bytes", "Z": "bytes", "w": "bytes"}
@@ -30,200 +31,140 @@ _READABLE = "Arrow data that can be read"  # in messages
 
 
 class _Rows(NamedTuple):
-    """Rows of a chunk, or of a part of one: n entries of its buffers, from one on."""
+    """A range of rows of a chunk: n entries of its buffers from `start` on."""
 
-    kind: _arrow.Kind
+    format: str
     chunk: _arrow.Chunk
     start: int
     n: int
 
 
 def read(name: str, given: Any) -> Column:
-    """The numbers of an array, of a chunked array, or of a whole table."""
-    kind, chunks = _exported(name, given)
+    """The numbers of an array, a chunked array, or a table."""
+    is_array = hasattr(type(given), "__arrow_c_array__")
+    with reading(name, _READABLE):
+        capsules = given.__arrow_c_array__() if is_array else given.__arrow_c_stream__()
+        kind = _arrow.array_kind(capsules) if is_array else _arrow.stream_kind(capsules)
+    if any(one.format == _RUNS or one.has_dictionary for one in (kind, *kind.children)):
+        way = "__arrow_c_array__" if is_array else "__arrow_c_stream__"
+        return _read_encoded(name, kind, type("Exported", (), {way: lambda *_, **__: capsules})())
+    with reading(name, _READABLE):
+        chunks = _arrow.array_chunks(capsules) if is_array else _arrow.stream_chunks(capsules)
+    rows = [_Rows(kind.format, chunk, chunk.offset, chunk.length) for chunk in chunks]
     try:
-        return _read(name, given, kind, chunks)
-    except OSError as error:  # parts that do not fit each other
-        raise ValueError(f"`{name}` must be {_READABLE}; {error.strerror}") from error
-
-
-def _read(name: str, given: Any, kind: _arrow.Kind, chunks: list[_arrow.Chunk]) -> Column:
-    rows = [_Rows(kind, chunk, chunk.offset, chunk.length) for chunk in chunks]
-    if kind.format != _TABLE:
-        return _column_of(name, kind, rows, given)
-    _none_null(name, rows)
-    columns = [
-        _column_of(
-            f"{name}[:, {place}]",
-            own,
-            [_Rows(own, part, part.offset + start, n) for _, chunk, start, n in rows for part in [chunk.child(place)]],
-        )
-        for place, own in enumerate(kind.children)
-    ]
-    return side_by_side(name, columns, sum(part.n for part in rows))
+        return _read_table(name, kind, rows) if kind.format == _TABLE else _read_column(name, kind.format, rows, given)
+    except OSError as error:  # a part is missing
+        unreadable(name, _READABLE, error)
 
 
 def flags(given: Any) -> NDArray[np.bool_]:
-    """An array of truth values, as pyarrow answers questions: its own way to numpy would import pandas for it."""
+    """A boolean Arrow array; pyarrow's own conversion to numpy would import pandas."""
     return read("flags", given).view(np.bool_)
 
 
-def _exported(name: str, given: Any) -> tuple[_arrow.Kind, list[_arrow.Chunk]]:
+def as_pyarrow(name: str, given: Any) -> Any:
+    """Arrow data of any library as a pyarrow array or chunked array."""
+    arrow = import_optional("pyarrow", f"`{name}`", extra="arrow")
     with reading(name, _READABLE):
-        if hasattr(type(given), "__arrow_c_array__"):
-            kind, chunk = _arrow.from_array(given.__arrow_c_array__())
-            return kind, [chunk]
-        stream = _arrow.Stream(given.__arrow_c_stream__())
-        return stream.kind, list(stream)
+        return arrow.array(given) if hasattr(type(given), "__arrow_c_array__") else arrow.chunked_array(given)
 
 
-def _column_of(name: str, kind: _arrow.Kind, rows: list[_Rows], given: Any = None) -> Column:
-    """The numbers of chunks; `given` is what they came in, if that was a column."""
-    values = _values_kind(kind)
-    if values not in _NUMBERS and values not in (_NULLS, _BITS) and not _DECIMALS.fullmatch(values):
-        _no_numbers(name, values, rows, given)
-    _none_null(name, rows)
+def _read_encoded(name: str, kind: Any, exported: Any) -> Column:
+    """Let pyarrow decode dictionaries and runs."""
+    if kind.format == _TABLE:
+        with reading(name, _READABLE):
+            table = import_optional("pyarrow", f"`{name}`", extra="arrow").table(exported)
+        return side_by_side(name, table.columns, table.num_rows)
+    given = as_pyarrow(name, exported)
+    with reading(name, _READABLE):
+        from pyarrow import chunked_array, compute
+
+        if kind.format == _RUNS:
+            given = compute.run_end_decode(given)
+        else:
+            parts = [part.dictionary_decode() for part in getattr(given, "chunks", [given])]
+            given = chunked_array(parts, given.type.value_type)
+    return read(name, given)
+
+
+def _read_table(name: str, kind: Any, rows: list[_Rows]) -> Column:
+    _refuse_nulls(name, rows)
+    columns = []
+    for place, child in enumerate(kind.children):
+        parts = ((part, one.start, one.n) for one in rows for part in [one.chunk.child(place)])
+        own = [_Rows(child.format, part, part.offset + start, n) for part, start, n in parts]
+        columns.append(_read_column(f"{name}[:, {place}]", child.format, own))
+    return side_by_side(name, columns, sum(part.n for part in rows))
+
+
+def _read_column(name: str, kind: str, rows: list[_Rows], given: Any = None) -> Column:
+    """The numbers of chunks; `given` is the object they came in, unless that was a table."""
+    _refuse_nulls(name, rows)
+    if kind not in _NUMBERS and kind not in (_NULLS, _BITS) and not _DECIMALS.fullmatch(kind):
+        _refuse_kind(name, kind, given if any(part.n for part in rows) else None)
     parts = [_numbers(part) for part in rows if part.n]
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _values_kind(kind: _arrow.Kind) -> str:
-    """The format of what a dictionary or runs stand for, or of rows as they are."""
-    if kind.format == _RUNS:
-        _check(
-            len(kind.children) == 2 and kind.children[0].format in _INTEGERS, "runs must have integer ends and values"
-        )
-        return _values_kind(kind.children[1])
-    if kind.dictionary is None:
-        return kind.format
-    _check(kind.format in _INTEGERS, "places in a dictionary must be integers")
-    return kind.dictionary.format
-
-
-def _no_numbers(name: str, values: str, rows: list[_Rows], given: Any) -> NoReturn:
-    """Refuse strings and the like: by the first entry, where there is one, and else by what they are."""
-    _none_null(name, rows)
-    words = _WORDS.get(values[:1])
-    if words and any(part.n for part in rows) and hasattr(type(given), "__getitem__"):
+def _refuse_kind(name: str, kind: str, given: Any) -> NoReturn:
+    """Raise an error for strings and the like, with the first entry if it can be shown."""
+    words = _WORDS.get(kind[:1])
+    if words and hasattr(type(given), "__getitem__"):
         with reading(name, "real numbers"):
             first = given[0]
             first = first.as_py() if hasattr(first, "as_py") else first
-        raise TypeError(f"`{name}` must be real numbers; got {first!r} at index 0.")
-    raise TypeError(f"`{name}` must be real numbers; got {words or 'Arrow data of type ' + values}.")
+        raise InvalidTypeError(name, "must be real numbers", value=first, index=0)
+    raise InvalidTypeError(name, "must be real numbers", found=f"got {words or f'Arrow data of type {kind}'}")
 
 
-def _none_null(name: str, rows: list[_Rows]) -> None:
+def _refuse_nulls(name: str, rows: list[_Rows]) -> None:
     before = 0
     for part in rows:
-        valid = _valid(part)
-        if valid is not None and not valid.all():
-            refuse_missing(name, "null", before + int(np.argmin(valid)))
+        if part.format == _NULLS and part.n:
+            refuse_missing(name, "null", before)
+        if part.chunk.null_count != 0 and part.format != _NULLS:  # -1: not counted
+            bits = part.chunk.buffer(0, (part.start + part.n + 7) // 8)
+            valid = None if bits is None else _unpack(bits, part)
+            if valid is not None and not valid.all():
+                refuse_missing(name, "null", before + int(np.argmin(valid)))
         before += part.n
 
 
-def _valid(rows: _Rows) -> NDArray[np.uint8] | None:
-    """Which rows are not null; None if that is all of them."""
-    if rows.kind.format == _RUNS:
-        lengths, values = _runs(rows)
-        valid = _valid(values)
-        return None if valid is None else np.repeat(valid, lengths)
-    if rows.kind.format == _NULLS:
-        return np.zeros(rows.n, dtype=np.uint8)
-    if rows.chunk.null_count != 0:
-        bits = rows.chunk.buffer(0, (rows.start + rows.n + 7) // 8)
-        valid = None if bits is None else _unpacked(bits, rows)
-        if valid is not None and not valid.all():
-            return valid
-    entries = None if rows.kind.dictionary is None else _valid(_dictionary(rows))
-    return None if entries is None else entries[_places(rows)]
-
-
 def _numbers(rows: _Rows) -> Column:
-    """The numbers of rows, none of which is null."""
-    kind = rows.kind.format
-    if rows.kind.dictionary is not None:
-        return _numbers(_dictionary(rows))[_places(rows)]
-    if kind == _RUNS:
-        lengths, values = _runs(rows)
-        return np.repeat(_numbers(values), lengths)
-    if kind == _BITS:
-        return _unpacked(_buffer(rows, (rows.start + rows.n + 7) // 8), rows)
-    decimals = _DECIMALS.fullmatch(kind)
+    """The numbers of n >= 1 rows without nulls."""
+    if rows.format == _BITS:
+        return _unpack(rows.chunk.entries((rows.start + rows.n + 7) // 8), rows)
+    decimals = _DECIMALS.fullmatch(rows.format)
     if decimals:
-        return _decimals(rows, int(decimals[1]), int(decimals[2] or 128))
-    return _plain(rows)
+        return _from_decimals(rows, int(decimals[1]), int(decimals[2] or 128))
+    return _entries(rows, _NUMBERS[rows.format])
 
 
-def _check(right: bool, why: str) -> None:
-    """Refuse data whose parts do not fit each other."""
-    if not right:
-        raise OSError(errno.EINVAL, why)
-
-
-def _buffer(rows: _Rows, size: int) -> memoryview:
-    """The first bytes of what holds entries."""
-    memory = rows.chunk.buffer(1, size)
-    if memory is None:
-        raise OSError(errno.EINVAL, "it has no memory for its entries")
-    return memory
-
-
-def _places(rows: _Rows) -> Column:
-    """Of rows in their dictionary."""
-    places = _plain(rows)
-    _check(
-        not rows.n or (places.min() >= 0 and places.max() < rows.chunk.dictionary.length),
-        "an entry is not in its dictionary",
-    )
-    return places
-
-
-def _plain(rows: _Rows, dtype: str | None = None) -> Column:
-    """Entries as they lie in memory."""
-    kind = np.dtype(_NUMBERS[rows.kind.format] if dtype is None else dtype)
-    if rows.n == 0:  # then there may be no memory at all
-        return np.empty(0, dtype=kind)
-    memory = _buffer(rows, (rows.start + rows.n) * kind.itemsize)
-    entries: Column = np.frombuffer(memory, kind, count=rows.n, offset=rows.start * kind.itemsize)
+def _entries(rows: _Rows, dtype: str) -> Column:
+    """A view of the exporter's memory."""
+    size = np.dtype(dtype).itemsize
+    memory = rows.chunk.entries((rows.start + rows.n) * size)
+    entries: Column = np.frombuffer(memory, dtype, count=rows.n, offset=rows.start * size)
     return entries
 
 
-def _unpacked(bits: Any, rows: _Rows) -> NDArray[np.uint8]:
+def _unpack(bits: Any, rows: _Rows) -> NDArray[np.uint8]:
     first = rows.start // 8
-    flags = np.unpackbits(np.frombuffer(bits, np.uint8)[first:], bitorder="little")
-    return flags[rows.start - 8 * first :][: rows.n]
+    unpacked = np.unpackbits(np.frombuffer(bits, np.uint8)[first:], bitorder="little")
+    return unpacked[rows.start - 8 * first :][: rows.n]
 
 
-def _dictionary(rows: _Rows) -> _Rows:
-    """The entries that rows stand for."""
-    own = rows.chunk.dictionary
-    assert rows.kind.dictionary is not None
-    return _Rows(rows.kind.dictionary, own, own.offset, own.length)
-
-
-def _runs(rows: _Rows) -> tuple[NDArray[Any], _Rows]:
-    """How many of the rows are in each run, and what the runs are of."""
-    ends, values = (
-        _Rows(kind, part, part.offset, part.length)
-        for kind, part in ((kind, rows.chunk.child(place)) for place, kind in enumerate(rows.kind.children))
-    )
-    lengths = np.diff(np.clip(_plain(ends).astype(np.int64) - rows.start, 0, rows.n), prepend=0)
-    right = len(lengths) <= values.n and lengths.sum() == rows.n and not np.any(lengths < 0)
-    _check(right, "its runs must end where its rows do")
-    return lengths, values._replace(n=len(lengths))
-
-
-def _decimals(rows: _Rows, scale: int, bits: int) -> Column:
-    """Integers over 10**scale, each rounded once; as integers where nothing is to be rounded."""
-    words = _plain(rows, f"V{bits // 8}").view(f"i{min(bits, 64) // 8}").reshape(rows.n, -1)
+def _from_decimals(rows: _Rows, scale: int, bits: int) -> Column:
+    """Integers over 10**scale, rounded once; integers stay integers if the scale is 0."""
+    words = _entries(rows, f"V{bits // 8}").view(f"i{min(bits, 64) // 8}").reshape(rows.n, -1)
     ordered = words if sys.byteorder == "little" else words[:, ::-1]
     small = ordered[:, 0].astype(np.int64)
     if np.all(ordered[:, 1:] == (small >> 63)[:, np.newaxis]):
         if scale == 0:
             return small
-        if -22 <= scale <= 22 and np.all(np.abs(small / 2.0**53) < 1):  # both exact: one rounding
+        if -22 <= scale <= 22 and np.all(np.abs(small / 2.0**53) < 1):  # both operands are exact: one rounding
             return small / 10.0**scale if scale > 0 else small * 10.0**-scale
     wide = [int.from_bytes(entry.tobytes(), sys.byteorder, signed=True) for entry in words]
     return np.array([one / 10**scale if scale > 0 else float(one * 10**-scale) for one in wide])

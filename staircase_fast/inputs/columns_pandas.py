@@ -1,4 +1,4 @@
-"""Columns and tables of pandas: rows count by their place, whatever the index says."""
+"""Read pandas columns and tables.  Rows are matched by position; the index is ignored."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from staircase_fast.inputs.columns import Column, read_array, side_by_side
 
 
 def read(name: str, values: Any) -> Column:
-    """The numbers of a Series, an Index, an array of pandas, or of a whole DataFrame."""
+    """The numbers of a Series, an Index, a pandas array, or a DataFrame."""
     if values.ndim == 2:
         return _table(name, values)
     kind = values.dtype
     if isinstance(kind, np.dtype):
         return values.to_numpy()
-    own = getattr(values, "array", values)  # without an index, which takes time
+    own = getattr(values, "array", values)  # without the index: faster
     if hasattr(kind, "pyarrow_dtype"):
         return read_array(name, own.__arrow_array__())
-    if hasattr(kind, "numpy_dtype"):  # nullable: numbers, and beside them which are missing
-        _none_missing(name, own)
+    if hasattr(kind, "numpy_dtype"):  # nullable: numbers and a mask
+        _refuse_missing(name, own)
         return own.to_numpy(dtype=kind.numpy_dtype)
     if hasattr(kind, "categories"):
         return _categories(name, own)
-    return np.asarray(own)  # sparse ones become dense, and of the rest each entry is looked at
+    return np.asarray(own)  # sparse columns become dense; other entries are converted one by one
 
 
 def _table(name: str, values: Any) -> Column:
@@ -36,15 +36,14 @@ def _table(name: str, values: Any) -> Column:
 
 
 def _categories(name: str, own: Any) -> Column:
-    """Categories that are numbers stand for them; what other ones are is said of a row."""
-    _none_missing(name, own)
+    _refuse_missing(name, own)
     if getattr(own.categories.dtype, "kind", "O") not in "fiub":
-        return np.asarray(own, dtype=object)
+        return np.asarray(own, dtype=object)  # the error will name the first entry
     numbers: Column = read_array(name, own.categories)[own.codes]
     return numbers
 
 
-def _none_missing(name: str, own: Any) -> None:
+def _refuse_missing(name: str, own: Any) -> None:
     absent = own.isna()
     if absent.any():
         refuse_missing(name, "<NA>", int(np.argmax(absent)))

@@ -15,7 +15,7 @@ from staircase_fast.inputs.rows import check_no_nan, refuse_nan
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import _lookup, as_json, cells, middles
 from staircase_fast.staircase.steps import Steps, check_output, check_steps, read_queries, refuse_outside
-from staircase_fast.storage.saved import Saved
+from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
 
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)

@@ -1,6 +1,6 @@
-"""What JSON documents have in common: a format and a version, losses, and numbers that may be infinite.
+"""JSON documents: a format name and a version, a loss, and arrays of numbers.
 
-A loss has its parameters beside its name.  What is infinite is the string "inf" or "-inf", for JSON has no word for it.
+A loss is an object with its name and its parameters.  Infinite numbers are the strings "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -8,19 +8,85 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import reprlib
-from typing import Any, NoReturn
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import shown as shown  # noqa: PLC0414  (for the rooms that describe fields)
 from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule
 from staircase_fast.losses.custom import forgotten
 from staircase_fast.storage import files
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_rule": UpdateRule}
-_LONGEST_SHOWN = 80  # characters of a value in a message
+_MAX_NAME = 80  # characters of a field name in a message
+
+
+class Saved:
+    """Base of classes that are saved as JSON: they define `to_json` and `from_json`."""
+
+    __slots__ = ()
+
+    _WHAT: ClassVar[str]  # names the content of a file in messages
+
+    if TYPE_CHECKING:
+
+        def to_json(self) -> str: ...
+        @classmethod
+        def from_json(cls, text: str) -> Self: ...
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json` to a file atomically: on an error, an existing file stays as it is.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import staircase_fast as sf
+        >>> stairs = sf.fit([1, 2, 3], [1, 3, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stairs.save(Path(folder, "stairs.json"))
+        ...     sf.Staircase.load(Path(folder, "stairs.json")) == stairs
+        True
+        """
+        text = self.to_json().encode()
+        with files.replacing(path) as file:
+            file.write(text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to read.
+
+        Returns
+        -------
+        object
+            An object equal to the one that was saved.
+
+        Examples
+        --------
+        Missing or corrupted files raise an error:
+
+        >>> import staircase_fast as sf
+        >>> sf.Staircase.load("no such file")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
+        """
+        with files.named(path):
+            return cls.from_json(files.read_text(path, cls._WHAT))
 
 
 def document_of(
@@ -32,66 +98,42 @@ def document_of(
     *,
     with_loss: bool = True,
 ) -> dict[str, Any]:
-    """A JSON object of this format and version with these fields, and perhaps some more."""
+    """Parse a JSON object of this format and version; it must have `fields` and may have `more`."""
     if not isinstance(text, str):
-        raise TypeError(f"{what} must be JSON text of type str; got {type(text).__name__}.")
+        raise InvalidTypeError("", f"{what} must be JSON text of type str", found=f"got {type(text).__name__}")
     if len(text) > files.MAX_BYTES:
-        raise ValueError(f"{what} must be at most {files.MAX_BYTES} characters of JSON; got {len(text)}.")
+        found = f"got {len(text)}"
+        raise InvalidInputError("", f"{what} must be at most {files.MAX_BYTES} characters of JSON", found=found)
     _check_density(text, what)
     try:
-        document = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError(f"{what} must be a flat JSON object; this text is nested too deep.") from None
+        found = "this text is nested too deep"
+        raise InvalidInputError("", f"{what} must be a flat JSON object", found=found) from None
     except ValueError as error:
-        raise ValueError(f"{what} must be JSON text; {error}.") from None
+        raise InvalidInputError("", f"{what} must be JSON text", found=str(error).removesuffix(".")) from None
     if not isinstance(document, dict):
-        raise ValueError(f"{what} must be a JSON object; got {type(document).__name__}.")
+        raise InvalidInputError("", f"{what} must be a JSON object", found=f"got {type(document).__name__}")
     for name, wanted in zip(("format", "version"), kind, strict=True):
         if name not in document:
-            raise ValueError(f"field `{name}` is missing; {what} has format {kind[0]!r}.")
-        expect(name, document[name], wanted)  # before its fields: those of another kind say less
-    fields = "format", "version", *(("loss",) if with_loss else ()), *fields
-    known_fields(document, what, fields, more)
+            refuse_field(name, "is missing", found=f"{what} has format {kind[0]!r}")
+        expect(name, document[name], wanted)
+    known_fields(document, what, ("format", "version", *(["loss"] if with_loss else []), *fields), more)
     if "increasing" in document and not isinstance(document["increasing"], bool):
-        raise ValueError(f"field `increasing` must be true or false; got {shown(document['increasing'])}.")
+        refuse_field("increasing", "must be true or false", value=document["increasing"])
     return document
 
 
 def _check_density(text: str, what: str) -> None:
-    """Refuse text that is made of little but names, arrays and objects: these take much more memory than numbers."""
+    """Limit the number of names, arrays and objects: they need much more memory than numbers."""
     n_parts = text.count("[") + text.count("{") + text.count('"') // 2
     n_parts -= sum(text.count(f'"{word}"') for word in _INFINITE)
     if n_parts > 64 + len(text) // 8:
-        raise ValueError(f"{what} must be arrays of numbers; this text has {n_parts} names, arrays and objects.")
+        found = f"this text has {n_parts} names, arrays and objects"
+        raise InvalidInputError("", f"{what} must be arrays of numbers", found=found)
 
 
-def shown(given: object) -> str:
-    """A value in a message; only its beginning, if it is long."""
-    text = _SHORT.repr(given)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _LONGEST_SHOWN
-
-
-def known_fields(given: dict[str, Any], what: str, fields: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
-    """Refuse what has other fields."""
-    for name in fields:
-        if name not in given:
-            raise ValueError(f"field `{name}` is missing.")
-    for name in given:
-        if name not in (*fields, *more):
-            raise ValueError(f"field `{name[:_LONGEST_SHOWN]}` is not known; {what} has {', '.join((*fields, *more))}.")
-
-
-def expect(name: str, given: object, wanted: object) -> None:
-    """Refuse what is not the only thing that may stand there."""
-    if type(given) is not type(wanted) or given != wanted:
-        raise ValueError(f"field `{name}` must be {wanted!r}; got {shown(given)}.")
-
-
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it must not have {name} among its numbers")
 
 
@@ -99,18 +141,39 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"field `{name[:_LONGEST_SHOWN]}` appears twice")
+            raise ValueError(f"field `{name[:_MAX_NAME]}` appears twice")
         found[name] = value
     return found
 
 
+def refuse_field(name: str, requirement: str, **details: Any) -> NoReturn:
+    """Raise an error about a field; `details` are further arguments of the error."""
+    raise InvalidInputError("", f"field `{name[:_MAX_NAME]}` {requirement}", **details) from None
+
+
+def known_fields(given: dict[str, Any], what: str, fields: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
+    """Check that `given` has all `fields` and no others, except those in `more`."""
+    for name in fields:
+        if name not in given:
+            refuse_field(name, "is missing")
+    for name in given:
+        if name not in (*fields, *more):
+            refuse_field(name, "is not known", found=f"{what} has {', '.join((*fields, *more))}")
+
+
+def expect(name: str, given: object, wanted: object) -> None:
+    """Check that a field has the only allowed value."""
+    if type(given) is not type(wanted) or given != wanted:
+        refuse_field(name, f"must be {wanted!r}", value=given)
+
+
 def plain_numbers(numbers: list[Any]) -> list[Any]:
-    """Numbers as JSON has them."""
+    """Numbers as JSON writes them."""
     return [number if math.isfinite(number) else str(number) for number in numbers]
 
 
 def plain_loss(loss: Loss) -> dict[str, Any]:
-    """The name and the parameters of a loss as JSON has them; functions are not saved."""
+    """The name and the parameters of a loss as JSON writes them; functions are not saved."""
     if loss.name in _FUNCTIONS:
         return {"name": loss.name}
     return {"name": loss.name} | {
@@ -119,48 +182,36 @@ def plain_loss(loss: Loss) -> dict[str, Any]:
 
 
 def loss_from(given: object, *, functions: bool = False) -> Loss:
-    """The loss that was saved; one that was made of functions, which are not, if `functions` may be missed."""
+    """The saved loss.  `functions`: a loss made of functions is allowed, without the functions, which are not saved."""
     if not isinstance(given, dict) or "name" not in given:
-        raise ValueError(f"field `loss` must be an object with a name; got {shown(given)}.")
-    if functions and isinstance(given["name"], str) and given["name"] in _FUNCTIONS and len(given) == 1:
-        return _FUNCTIONS[given["name"]](forgotten)
-    kind = BY_NAME.get(given["name"]) if isinstance(given["name"], str) else None
-    if kind is None:
-        raise ValueError(f"field `loss` must name one of {', '.join(map(repr, BY_NAME))}; got {shown(given['name'])}.")
-    arguments = {name: value for name, value in given.items() if name != "name"}
+        refuse_field("loss", "must be an object with a name", value=given)
+    name, arguments = given["name"], {key: value for key, value in given.items() if key != "name"}
+    if functions and isinstance(name, str) and name in _FUNCTIONS and not arguments:
+        return _FUNCTIONS[name](forgotten)
+    if not isinstance(name, str) or name not in BY_NAME:
+        refuse_field("loss", f"must name one of {', '.join(map(repr, BY_NAME))}", value=name)
     try:
-        return kind(**arguments)
+        return BY_NAME[name](**arguments)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"field `loss` must have the parameters of {given['name']!r}; {error}") from None
+        refuse_field("loss", f"must have the parameters of {name!r}", found=str(error).removesuffix("."))
 
 
 def numbers_of(name: str, given: object) -> NDArray[Any]:
     """The numbers of a field: "counts" are integers, others may be infinite."""
     if not isinstance(given, list):
-        raise ValueError(f"field `{name}` must be an array of numbers; got {type(given).__name__}.")
-    number, kinds, dtype = (_integer, {int}, np.int64) if name == "counts" else (_real, {int, float}, np.float64)
+        refuse_field(name, "must be an array of numbers", found=f"got {type(given).__name__}")
+    kinds, dtype = ({int}, np.int64) if name == "counts" else ({int, float}, np.float64)
     with contextlib.suppress(OverflowError):
         if kinds.issuperset(map(type, given)):
-            return np.array(given, dtype=dtype)  # all at once
-    found = np.empty(len(given), dtype=dtype)
+            return np.array(given, dtype=dtype)  # the usual case, and the fastest
+    numbers = np.empty(len(given), dtype=dtype)
     for index, entry in enumerate(given):
+        number = _INFINITE.get(entry, entry) if isinstance(entry, str) and float in kinds else entry
         try:
-            found[index] = number(entry)
+            if type(number) not in kinds:
+                raise TypeError
+            numbers[index] = number
         except (TypeError, OverflowError):
-            bad = f"an integer of {entry.bit_length()} bits" if type(entry) is int else shown(entry)
-            raise ValueError(f"field `{name}` must hold numbers; got {bad} at index {index}.") from None
-    return found
-
-
-def _integer(entry: object) -> int:
-    if type(entry) is not int:
-        raise TypeError
-    return entry
-
-
-def _real(entry: object) -> float:
-    if isinstance(entry, str) and entry in _INFINITE:
-        return _INFINITE[entry]
-    if type(entry) not in (int, float):
-        raise TypeError
-    return float(entry)  # type: ignore[arg-type]
+            found = f"got an integer of {entry.bit_length()} bits" if type(entry) is int else f"got {shown(entry)}"
+            refuse_field(name, "must hold numbers", found=found, index=index)
+    return numbers

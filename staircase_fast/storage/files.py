@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and read if their size can be ours."""
+"""Write files atomically, and read text files of limited size."""
 
 from __future__ import annotations
 
@@ -7,42 +7,37 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-MAX_BYTES = 1 << 31  # of text: twenty million steps; what is larger is not one of ours
-ARCHIVE = b"PK"  # how archives begin
-_PART = 1 << 20  # bytes that are read at a time
-TEMPORARY = ".staircase-"  # how the names of temporary files begin
+from staircase_fast.errors import InvalidInputError
 
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file whole."""
-    with replacing(path) as file:
-        file.write(text.encode())
+MAX_BYTES = 1 << 31  # of text, enough for twenty million steps
+ARCHIVE = b"PK"  # first bytes of an archive
+TEMPORARY = ".staircase-"  # prefix of temporary file names
+_BYTES_AT_ONCE = 1 << 20
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file whole: as `replacing_path`, for who wants a file."""
+    """Open a file for writing that replaces `path` at the end; see `replacing_path`."""
     with replacing_path(path) as temporary, open(temporary, "wb") as file:
         yield file
 
 
 @contextlib.contextmanager
 def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A temporary file beside that of this path, whose name it takes in the end; it is gone if something goes wrong.
+    """The path of a temporary file in the same folder.  It is renamed to `path` at the end, or deleted on an error.
 
-    What is no plain file (a device, a pipe) must not be replaced: it is written to as it is.
+    Devices and pipes cannot be replaced: their own path is returned.
     """
     if is_special(path):
         yield os.fspath(path)
         return
     target = os.path.realpath(path)
-    # the name is chosen here, and no other file has it: an interrupt may come as soon as there is such a file
-    name = f"{TEMPORARY}{os.urandom(12).hex()}.tmp"
-    temporary = os.path.join(os.path.dirname(target), name)
+    # the name is known before the file exists: an interrupt can arrive as soon as it does
+    temporary = os.path.join(os.path.dirname(target), f"{TEMPORARY}{os.urandom(12).hex()}.tmp")
     try:
         try:
-            mode = _make(temporary, target)
-        except OSError as error:  # a name that nobody gave would say nothing
+            mode = _create(temporary, target)
+        except OSError as error:  # name the path that the caller passed
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         yield temporary
         os.chmod(temporary, mode)
@@ -53,51 +48,55 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
 
 
+def _create(temporary: str, target: str) -> int:
+    """Create an empty private file; return the permissions that the target has, or that a new file would get.
+
+    A new file shows these permissions.  Reading the umask would mean changing it, which affects other threads.
+    """
+    exists = os.path.exists(target)
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if exists else 0o666))
+    mode = os.stat(target if exists else temporary).st_mode & 0o777
+    os.chmod(temporary, 0o600)
+    return mode
+
+
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether this is no plain file, nor may become one: a device, a pipe, a folder."""
+    """Whether the path exists and is not a regular file: a device, a pipe, a folder."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
-    """Read a file of a size that can be ours."""
+    """The text of a file of at most `MAX_BYTES`; `what` names the content in messages."""
     content = bytearray()
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
-        # by parts: a single read would reserve the largest size that is allowed
-        while size <= MAX_BYTES and (part := file.read(_PART)):
+        while size <= MAX_BYTES and (part := file.read(_BYTES_AT_ONCE)):
             content += part
             size = max(size, len(content))
     if size > MAX_BYTES:
-        raise ValueError(f"{what} must be at most {MAX_BYTES} bytes of JSON; this file is larger.")
+        raise InvalidInputError("", f"{what} must be at most {MAX_BYTES} bytes of JSON", found="this file is larger")
     if content.startswith(ARCHIVE):
-        raise ValueError(f"{what} must be JSON text; this is an archive, as maps and accumulators save it.")
+        found = "this is an archive, as maps and accumulators save it"
+        raise InvalidInputError("", f"{what} must be JSON text", found=found)
     return decoded(content, what)
 
 
 def decoded(content: bytes | bytearray, what: str) -> str:
-    """The text of bytes."""
+    """Bytes as UTF-8 text."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{what} must be JSON text; got byte {content[error.start]:#x} at {error.start}.") from None
+        found = f"got byte {content[error.start]:#x} at {error.start}"
+        raise InvalidInputError("", f"{what} must be JSON text", found=found) from None
 
 
 @contextlib.contextmanager
 def named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What is refused of a file is told by its name."""
+    """Name the file in errors about its content."""
     try:
         yield
+    except InvalidInputError as error:
+        error.file = os.fspath(path)
+        raise
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from None
-
-
-def _make(temporary: str, target: str) -> int:
-    """Make an empty file for the owner alone; return the permissions that a plain open() would give the target or keep.
-
-    A new file has what open() gives: to ask for the mask is to change it, which other threads would notice.
-    """
-    there = os.path.exists(target)
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if there else 0o666))
-    mode = os.stat(target if there else temporary).st_mode & 0o777
-    os.chmod(temporary, 0o600)
-    return mode
+        raise InvalidInputError("", str(error).removesuffix("."), file=os.fspath(path)) from None

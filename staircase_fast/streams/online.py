@@ -12,7 +12,7 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_direction
 from staircase_fast.losses import Loss, UpdateRule, loss_of
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.storage.saved import Saved
+from staircase_fast.storage.documents import Saved
 from staircase_fast.streams import arrivals, checks, snapshot
 from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike, public_class
 

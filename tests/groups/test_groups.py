@@ -164,20 +164,24 @@ def test_rows_of_weight_zero_are_absent_and_a_group_of_them_alone_is_refused_by_
             sf.fit_groups(x, y, names, sample_weight=w, loss=loss)
 
 
-def test_weights_whose_sum_over_all_groups_overflows_are_fine_if_that_of_each_does_not():
+def test_the_sum_of_weights_must_be_finite_in_each_group_but_not_over_all_groups():
     x, y, w = [1.0, 2.0, 1.0, 2.0], [3.0, 1.0, 1.0, 2.0], [1e308, 5e307, 1e308, 5e307]
-    check(x, y, [0, 0, 1, 1], sample_weight=w)
-    with pytest.raises(ValueError, match="finite sum"):
-        sf.fit_groups(x, y, [0, 0, 0, 1], sample_weight=w)
+    found = check(x, y, [0, 0, 1, 1], sample_weight=w)
+    assert found.weights.tolist() == [1.5e308, 1e308, 5e307]
+    # the second targets need no merge: each step alone has a finite weight
+    for targets in (y, [1.0, 2.0, 3.0, 4.0]):
+        with pytest.raises(ValueError, match=r"`sample_weight` must have a finite sum; .* \(group 'a'\)") as caught:
+            sf.fit_groups([1.0, 2.0, 3.0, 4.0], targets, ["a", "a", "a", "b"], sample_weight=w)
+        assert caught.value.group == "a"
 
 
-def test_targets_that_no_double_holds_are_fitted_exactly():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integer_targets_beyond_2_to_the_53_are_fitted_exactly(sign):
+    y = [sign * target for target in (2**53 + 1, 2**53 + 1, 2**53 + 2, 5, 7, 6)]
+    found = check([1, 1, 1, 1, 2, 3], y, [1, 1, 1, 2, 2, 2])
+    assert found[1].values.tolist() == [sign * (2.0**53 + 2)]  # the mean of targets rounded to doubles is 2**53 + 2/3
     y = np.array([2**60 + 1, 2**60, 2**60 + 3, 5, 7, 6])
     check([1, 2, 3, 1, 2, 3], y, [1, 1, 1, 2, 2, 2])
-    found = sf.fit_groups([0] * 3, [2**53 + 1, 2**53 + 1, 2**53 + 2], [0] * 3)
-    assert found[0].values.tolist() == [2.0**53 + 2]  # with targets rounded to even, the mean is 2**53 + 2/3
-    negative = sf.fit_groups([0] * 3, [-(2**53) - 1, -(2**53) - 1, -(2**53) - 2], [0] * 3)
-    assert negative[0].values.tolist() == [-(2.0**53) - 2]
 
 
 @pytest.mark.parametrize("place", [0, 2500, 4999])
@@ -320,7 +324,7 @@ REFUSED_OF_POLARS = [
         ([1, 2.5, 3], TypeError, r"`groups` must be integers, strings or bools; got 2.5 at index 1"),
         (np.array([1, 2.5, 3]), TypeError, r"`groups` must be integers, strings or bools; got 1.0 at index 0"),
         (np.array([1, 2.5, 3], dtype=object), TypeError, r"got 2.5 at index 1"),
-        (["a", 1, "b"], TypeError, r"`groups` must be all .*; got 'a' and, at index 1, 1"),
+        (["a", 1, "b"], TypeError, r"`groups` must be all .*; got 'a' and 1 at index 1"),
         (["a", None, "b"], ValueError, r"`groups` must not have missing entries; got None at index 1"),
         (["a", float("nan"), "b"], ValueError, r"`groups` must not have missing entries; got nan at index 1"),
         (pd.Series(["a", None, "b"]), ValueError, r"`groups` must not have missing entries; got .* at index 1"),
@@ -334,8 +338,8 @@ REFUSED_OF_POLARS = [
         (run_end_encode(pa.array([1, 2, None])), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1, 2, None], dtype="int64[pyarrow]"), ValueError, r"missing entries; got None at index 2"),
         (pd.Series([1.5, 2.5, 2.5], dtype="double[pyarrow]"), TypeError, r"got 1.5 at index 0"),
-        (np.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
-        (pa.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be text in UTF-8 .*; got b'\\xff' at index 1"),
+        (np.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be UTF-8 text .*; got b'\\xff' at index 1"),
+        (pa.array([b"a", b"\xff", b"b"]), ValueError, r"`groups` must be UTF-8 text .*; got b'\\xff' at index 1"),
         (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ValueError, r"missing entries; got a masked one at index 1"),
         (np.array(["2020", "2021", "NaT"], dtype="M8[Y]"), TypeError, r"got .*datetime64\('2020'\) at index 0"),
         ([1, 2], ValueError, r"`scores` and `groups` must have one entry per row; got 3 and 2 entries"),
@@ -396,7 +400,17 @@ def test_other_arguments_are_judged_as_by_fit():
 def test_what_goes_wrong_in_a_group_says_in_which():
     with pytest.raises(ValueError, match="step 0 would be -inf") as caught:
         sf.fit_groups([1, 2, 1, 2], [0, 1, 1, 0], ["a", "a", "b", "b"], loss="logistic")
-    assert caught.value.__notes__ == ["in group 'a'"]
+    assert caught.value.group == "a"
+    assert str(caught.value).endswith("(group 'a').")
+
+
+def test_an_error_of_a_users_own_function_carries_a_note_with_the_group():
+    def slope(z, y):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        sf.fit_groups(X, Y, G, loss=sf.losses.Custom(slope))
+    assert caught.value.__notes__ == ["in group 0"]
 
 
 def test_a_bad_derivative_is_reported_with_the_row_of_the_input():

@@ -16,7 +16,7 @@ from comparing import assert_same_bits, assert_same_staircase
 
 import staircase_fast as sf
 from staircase_fast import threads
-from staircase_fast.groups import map_file
+from staircase_fast.groups import map_fields
 
 RNG = np.random.default_rng(21)
 N = 600
@@ -146,21 +146,23 @@ def test_predictions_for_no_rows_are_none():
 
 def test_a_group_that_was_not_fitted_is_refused_with_its_row_or_gets_the_default():
     found, default = MAPS["strings"], sf.fit([0, 1], [7, 8])
-    with pytest.raises(ValueError, match=r"'pear' at index 2"):
+    with pytest.raises(
+        ValueError, match=r"^Group 'pear' \(row 2\) was not fitted; pass `default=` for unseen groups\.$"
+    ):
         found.predict([0, 0, 0, 0], ["fig", "plum", "pear", "quince"])
     got = found.predict([0, 1, 5], ["fig", "pear", "quince"], default=default)
     assert got.tolist() == [found["fig"].predict(0), 8.0, 8.0]
     assert np.isnan(found.predict([9], ["pear"], default=default, out_of_bounds="nan")).all()
     numbers = MAPS["integers"]
     for key in (-5, 9, 10**12, -(10**12)):
-        with pytest.raises(ValueError, match=f"got {key} at index 1"):
+        with pytest.raises(ValueError, match=rf"Group {key} \(row 1\) was not fitted"):
             numbers.predict([0, 0], [1, key])
         assert numbers.predict([0, 0], [1, key], default=default)[1] == 7
-    with pytest.raises(ValueError, match="got 3 at index 0"):
+    with pytest.raises(ValueError, match=r"Group 3 \(row 0\) was not fitted"):
         found.predict([0], [3])
-    with pytest.raises(ValueError, match="got 'a' at index 0"):
+    with pytest.raises(ValueError, match=r"Group 'a' \(row 0\) was not fitted"):
         numbers.predict([0], ["a"])
-    with pytest.raises(ValueError, match="got 5 at index 0"):
+    with pytest.raises(ValueError, match=r"Group 5 \(row 0\) was not fitted"):
         MAPS["large integers"].predict([0], [5])
     with pytest.raises(TypeError, match="`default` must be a Staircase or None; got 3"):
         found.predict([0], ["pear"], default=3)
@@ -302,7 +304,7 @@ def rewritten(path, **changed):
 
 
 def header(**changed):
-    document = {"format": map_file.FORMAT, "version": 1, "keys": "str", "loss": {"name": "squared_error"}, **changed}
+    document = {"format": map_fields.FORMAT, "version": 1, "keys": "str", "loss": {"name": "squared_error"}, **changed}
     return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
 
 
@@ -331,9 +333,9 @@ def header(**changed):
         ({"header": header(loss={"name": "no"})}, "field `loss` must name one of"),
         ({"keys": np.ones(2)}, "field `keys` must be 1-dimensional of bool or int64 or uint64 or uint8; got float64"),
         ({"key_ends": None}, "field `keys` must be of kind str"),
-        ({"key_ends": np.array([1, 3])}, "field `key_ends` must be where each key ends"),
-        ({"key_ends": np.array([2, 1])}, "field `key_ends` must be where each key ends"),
-        ({"key_ends": np.empty(0, dtype=np.int64)}, "field `key_ends` must be where each key ends"),
+        ({"key_ends": np.array([1, 3])}, "field `key_ends` must be the end of each key"),
+        ({"key_ends": np.array([2, 1])}, "field `key_ends` must be the end of each key"),
+        ({"key_ends": np.empty(0, dtype=np.int64)}, "field `key_ends` must be the end of each key"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(changed, text, tmp_path):

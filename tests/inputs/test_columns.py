@@ -85,9 +85,8 @@ def test_predictions_of_a_table_are_those_of_its_columns():
         for j in range(K):
             assert_same_bits(got[:, j], found[j].predict(queries[:, j], **options))
     queries[7, 2] = np.nan
-    with pytest.raises(ValueError, match="`scores` must not be NaN; got nan at index 7") as caught:
+    with pytest.raises(ValueError, match=r"`scores\[:, 2\]` must not be NaN; got nan at index 7"):
         found.predict_columns(queries)
-    assert caught.value.__notes__ == ["in column 2"]
     with pytest.raises(ValueError, match="a column for each of the 4 staircases; got 3"):
         found.predict_columns(queries[:, :3])
     with pytest.raises(ValueError, match=r"`scores` must have rows and columns; got shape \(4,\)"):

@@ -351,7 +351,7 @@ def test_memory_that_runs_out_is_not_said_to_be_a_damaged_file(tmp_path, monkeyp
 
     path = tmp_path / "file"
     saved(sf.Accumulator, path)
-    monkeypatch.setattr(np, "empty", no_memory)
+    monkeypatch.setattr(np, "frombuffer", no_memory)
     with pytest.raises(MemoryError):
         sf.Accumulator.load(path)
 
