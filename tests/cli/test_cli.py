@@ -24,7 +24,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, checks, commands, interrupts, report_page, tables
+from staircase_fast.cli import arguments, columns, commands, interrupts, report_page, tables
 
 pytestmark = pytest.mark.long
 
@@ -172,7 +172,7 @@ def test_text_without_rows_gets_its_new_column(folder, capsys):
 def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
     sf.fit([0, 1], [3, 4]).save("m.json")
     message = refused(capsys, "apply", "data.csv", "--model", "m.json", "--output", "out.csv", "--name", "city")
-    assert "data.csv: column 'city' is already there; give another --name, or --replace it." in message
+    assert "data.csv: column 'city' already exists; use --name or --replace." in message
     words = "--name", "score", "--replace"
     assert run("apply", "data.parquet", "--model", "m.json", "--output", "data.parquet", *words) == 0
     found = parquet.read_table("data.parquet")
@@ -184,7 +184,7 @@ def test_a_column_that_stands_there_twice_is_not_replaced(folder, capsys):
     Path("a.csv").write_text("score,x,x\n1,2,3\n")
     sf.fit([0], [5]).save("m.json")
     words = "apply", "a.csv", "--model", "m.json", "--name", "x", "--replace", "--output", "out.csv"
-    assert "a.csv: column 'x' stands there 2 times." in refused(capsys, *words)
+    assert "a.csv: column 'x' appears twice." in refused(capsys, *words)
     assert not Path("out.csv").exists()
 
 
@@ -212,13 +212,13 @@ def test_a_group_that_was_not_fitted_needs_a_default(folder, capsys, monkeypatch
     sf.fit([0], [5]).save("default.json")
     words = "data.parquet", "--group", "city", "--model", "m"
     message = refused(capsys, "apply", *words, "--output", "out.parquet")
-    assert f"got 'rome' at index {data['city'].to_pylist().index('rome')}." in message
-    assert "column 'city' must be groups that were fitted" in message
+    row = data["city"].to_pylist().index("rome")
+    assert f"data.parquet: Group 'rome' (row {row}) was not fitted; pass --default for groups" in message
     assert run("apply", *words, "--output", "out.parquet", "--default", "default.json") == 0
     capsys.readouterr()
     found = parquet.read_table("out.parquet")
     assert set(found.filter(pa.compute.equal(found["city"], "rome"))["calibrated"].to_pylist()) == {5.0}
-    assert "'rome'" in refused(capsys, "certify", *words)
+    assert f"data.parquet: Group 'rome' (row {row}) was not fitted.\n" in refused(capsys, "certify", *words)
 
 
 def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
@@ -244,7 +244,7 @@ def test_rows_without_a_group_are_refused(folder, capsys, words, encoded):
     city = pa.chunked_array([[*data["city"].to_pylist()[:-1], None]])
     place = data.schema.names.index("city")
     parquet.write_table(data.set_column(place, "city", city.dictionary_encode() if encoded else city), "a.parquet")
-    message = f"a.parquet: column 'city' must not have missing entries; got None at index {len(data) - 1}."
+    message = f"a.parquet: column 'city' must not have missing entries; got None in row {len(data) - 1}."
     assert message in refused(capsys, *words, "a.parquet", "--group", "city", "--model", "m")
 
 
@@ -265,21 +265,21 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [
-        ("score,label\n0.1,0\n", ["--score", "skore"], "a.csv: no column 'skore'; there are 'score', 'label'."),
-        ("score,label\n0.1,0\n", ["--weight", "w"], "a.csv: no column 'w'; there are 'score', 'label'."),
-        ("score,label\n0.1,0\nhigh,1\n", [], "a.csv: column 'score' must hold numbers; got 'high' at index 1."),
-        ("score,label\n0.1,0\n0.2,\n", [], "a.csv: column 'label' must not have missing entries; got '' at index 1."),
-        ("score,label\n0.1,0\nnan,1\n", [], "a.csv: column 'score' must not be NaN; got nan at index 1."),
-        ("score,label\n0.1,0\n0.2,inf\n", [], "a.csv: column 'label' must be finite; got inf at index 1."),
-        ("score,label\n0.1,2\n", ["--loss", "log"], "a.csv: column 'label' must be in [0, 1] for log_loss; got 2.0 at"),
-        ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 at index 0."),
+        ("score,label\n0.1,0\n", ["--score", "skore"], "a.csv: there is no column 'skore'; the columns are 'score', 'label'."),
+        ("score,label\n0.1,0\n", ["--weight", "w"], "a.csv: there is no column 'w'; the columns are 'score', 'label'."),
+        ("score,label\n0.1,0\nhigh,1\n", [], "a.csv: column 'score' must hold numbers; got 'high' in row 1."),
+        ("score,label\n0.1,0\n0.2,\n", [], "a.csv: column 'label' must not have missing entries; got '' in row 1."),
+        ("score,label\n0.1,0\nnan,1\n", [], "a.csv: column 'score' must not be NaN; got nan in row 1."),
+        ("score,label\n0.1,0\n0.2,inf\n", [], "a.csv: column 'label' must be finite; got inf in row 1."),
+        ("score,label\n0.1,2\n", ["--loss", "log"], "a.csv: column 'label' must be in [0, 1] for log_loss; got 2.0 in row 0."),
+        ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 in row 0."),
         ("score,label\n", [], "a.csv: there are no rows."),
         ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
-        ("", [], "a.csv: the file is empty; the first line must name the columns."),
+        ("", [], "a.csv: the first line must name the columns; the file is empty."),
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
-        ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
-        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label': say --delimiter ';' if"),
-        ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),
+        ("score,label\n1,2,3\n", [], "a.csv: the text cannot be parsed; Expected 2 columns, got 3: 1,2,3 in row 0."),
+        ("score;label\n1;2\n", [], "'score;label'. If ';' separates the columns, use --delimiter."),
+        ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' in row 0."),
     ],
 )  # fmt: skip
 def test_data_that_is_wrong_is_refused_in_one_line(folder, capsys, content, words, message):
@@ -299,7 +299,7 @@ def test_the_row_that_is_wrong_is_counted_over_all_batches(folder, capsys, monke
     sf.fit([0], [0]).save("m.json")
     message = refused(capsys, words[0], "bad.parquet", "--model", "m.json", *words[1:])
     assert message.startswith("staircase-fast: bad.parquet: column 'score' must ")
-    assert message.endswith(f"got {bad!r} at index 321.\n")
+    assert message.endswith(f"got {bad!r} in row 321.\n")
 
 
 def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
@@ -311,43 +311,28 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
     Path("empty.arrows").touch()
     Path("not.json").write_text('{"format": "other"}')
     for words, message in {
-        ("fit", "none.parquet", "--model", "x"): "none.parquet: No such file or directory",
-        ("fit", "none.csv", "--model", "x"): "none.csv: No such file or directory",
-        ("fit", "data", "--model", "x"): "data: the name does not tell the format",
-        ("fit", "short.parquet", "--model", "x"): "short.parquet: Parquet magic bytes not found",
-        ("fit", "empty.parquet", "--model", "x"): "empty.parquet: Parquet file size is 0 bytes",
-        ("fit", "empty.arrows", "--model", "x"): "empty.arrows: ",
-        ("fit", "latin.csv", "--model", "x"): "latin.csv: text must be UTF-8; got byte 0xf6 at 2 of the first",
-        ("fit", "binary.csv", "--model", "x"): "binary.csv: column 'label' must be text in UTF-8.",
-        ("fit", ".", "--format", "csv", "--model", "x"): "directory",
-        ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
-        ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
-        ("fit", "data.csv", "--group", "id", "--streaming", "--model", "x"): "--streaming fits all rows together",
-        (
-            "fit",
-            "data.csv",
-            "--direction",
-            "auto",
-            "--streaming",
-            "--model",
-            "x",
-        ): "--streaming must be told a direction",
-        ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
-        ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
-        (
-            "apply",
-            "data.csv",
-            "--model",
-            "not.json",
-            "--output",
-            "x.csv",
-        ): "not.json: field `format` must be 'staircase_fast'; got 'other'.",
-        ("apply", "data.csv", "--model", "m.json", "--output", "x"): "x: the name does not tell the format",
-        ("apply", "data.csv", "--model", "m.json", "--output", "none/x.csv"): "none/x.csv: No such file or directory",
-        ("apply", "data.csv", "--model", "m.json", "--output", "x.csv", "--group", "id"): "the model has no groups",
-        ("certify", "data.csv", "--model", "m.json", "--group", "id"): "the model has no groups",
+        "fit none.parquet --model x": "none.parquet: No such file or directory",
+        "fit none.csv --model x": "none.csv: No such file or directory",
+        "fit data --model x": "data: cannot infer the format from the file name; use --format.",
+        "fit short.parquet --model x": "short.parquet: Parquet magic bytes not found",
+        "fit empty.parquet --model x": "empty.parquet: Parquet file size is 0 bytes",
+        "fit empty.arrows --model x": "empty.arrows: ",
+        "fit latin.csv --model x": "latin.csv: the first line must name the columns; 'utf-8' codec can't decode byte 0xf6",
+        "fit binary.csv --model x": "binary.csv: column 'label' cannot be parsed; CSV conversion error to string: invalid",
+        "fit . --format csv --model x": "directory",
+        "fit data.csv --model none/x": "none/x: No such file or directory",
+        "fit data.csv --model data.csv/x": "data.csv/x: Not a directory",
+        "fit data.csv --group id --streaming --model x": "--streaming fits all rows together; got --group id.",
+        "fit data.csv --direction auto --streaming --model x": "--streaming needs a direction; got --direction auto.",
+        "fit data.csv --group id --model -": "a model with groups cannot be written to standard output",
+        "apply data.csv --model none --output x.csv": "none: No such file or directory",
+        "apply data.csv --model not.json --output x.csv": "not.json: field `format` must be 'staircase_fast'; got 'other'",
+        "apply data.csv --model m.json --output x": "x: cannot infer the format from the file name; use --format.",
+        "apply data.csv --model m.json --output none/x.csv": "none/x.csv: No such file or directory",
+        "apply data.csv --model m.json --output x.csv --group id": "m.json: the model has no groups; got --group id.",
+        "certify data.csv --model m.json --group id": "m.json: the model has no groups; got --group id.",
     }.items():
-        assert message in refused(capsys, *words), words
+        assert message in refused(capsys, *words.split()), words
     sf.fit_groups([0], [0], [0]).save("map")
     assert "--group" in refused(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
 
@@ -363,24 +348,27 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--loss", "huber:x"], "`delta` of 'huber' must be a number; got 'x'"),
         (["fit", "a.csv", "--model", "m", "--loss", "huber:-1"], "`delta` must be"),
         (["fit", "a.csv", "--model", "m", "--loss", "log:1"], "`loss` 'log' has no parameter; got '1'"),
-        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent, as in power:1.5"),
-        (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be two numbers LO,HI"),
+        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must include its exponent, as in power:1.5"),
+        (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be LO,HI, two numbers"),
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
-        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1; got '0' (see"),
-        (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], "--threads: must be an integer >= 1; got '0' (see"),
+        (["fit", "a.csv", "--model", "m", "--threads", "x"], "--threads: must be an integer >= 1"),
         (
             ["fit", "a.csv", "--model", "m", "--delimiter", ";;"],
-            "`delimiter` must be a single ASCII character; got ';;'",
+            "--delimiter: must be a single ASCII character; got ';;'",
         ),
-        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single ASCII character; got ''"),
-        (["fit", "a.csv", "--model", "m", "--delimiter", "é"], "`delimiter` must be a single ASCII character; got 'é'"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "--delimiter: must be a single ASCII character; got ''"),
+        (
+            ["fit", "a.csv", "--model", "m", "--delimiter", "é"],
+            "--delimiter: must be a single ASCII character; got 'é'",
+        ),
         (["fit", "a.csv", "--model", "./a.csv"], "DATA and --model must be different files; both are"),
-        (["fit", "a.csv", "--model", "-", "--json"], "--json and what is written to - cannot share standard output"),
+        (["fit", "a.csv", "--model", "-", "--json"], "--json and an output of - cannot share standard output"),
         (["apply", "-", "--model", "-", "--output", "o"], "DATA and --model must be different files; both are '-'"),
         (["apply", "a.csv", "--model", "m", "--output", "m"], "--model and --output must be different files"),
         (["report", "a.csv", "--output", "a", "--plot", "a"], "--output and --plot must be different files; both are"),
         (["report", "a.csv", "--output", "a.csv"], "DATA and --output must be different files; both are 'a.csv'"),
-        (["demo", "--rows", "-5"], "`rows` must be an integer >= 1"),
+        (["demo", "--rows", "-5"], "--rows: must be an integer >= 1"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words, message):
@@ -412,8 +400,8 @@ def test_apply_draws_straight_lines_if_told(folder):
 def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
     sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
     for group, message in (
-        ("9", "a.csv: column 'g' must be groups that were fitted, or --default a staircase; got 9 at index 1."),
-        ("x", "a.csv: column 'g' must be groups of the model, which are of type int; got 'x' at index 1."),
+        ("9", "a.csv: Group 9 (row 1) was not fitted; pass --default for groups that were not fitted."),
+        ("x", "a.csv: column 'g' must hold groups of type int, as in the model; got 'x' in row 1."),
     ):
         Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
         words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
@@ -424,10 +412,10 @@ def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (pa.array([7.0, 8.0]), "must be integers, strings or bools; got 7.0 at index 0."),
-        (pa.array([Decimal(7), Decimal(8)]), "must be integers, strings or bools; got Decimal('7') at index 0."),
-        (pa.DictionaryArray.from_arrays([0, 1], [7, None]), "must not have missing entries; got None at index 1."),
-        (pa.array([9, 3]), "must be groups that were fitted, or --default a staircase; got 9 at index 0."),
+        (pa.array([7.0, 8.0]), "must be integers, strings or bools; got 7.0"),
+        (pa.array([Decimal(7), Decimal(8)]), "must be integers, strings or bools; got Decimal('7')"),
+        (pa.DictionaryArray.from_arrays([0, 1], [7, None]), "must not have missing entries; got None"),
+        (pa.array([9, 3]), "Group 9 (row 0) was not fitted"),
     ],
     ids=["floats", "decimals", "null in a dictionary", "unknown"],
 )
@@ -435,7 +423,7 @@ def test_all_commands_refuse_the_same_groups(folder, capsys, groups, message, wo
     sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
     with ipc.new_stream("a.arrows", pa.schema({"score": pa.int64(), "label": pa.int64(), "g": groups.type})) as file:
         file.write(pa.record_batch([pa.array([1, 2]), pa.array([0, 1]), groups], names=["score", "label", "g"]))
-    assert f"column 'g' {message}" in refused(capsys, *words, "a.arrows", "--group", "g", "--model", "map")
+    assert message in refused(capsys, *words, "a.arrows", "--group", "g", "--model", "map")
 
 
 def test_certify_takes_rows_of_a_group_together_that_a_dictionary_has_twice(folder, capsys):
@@ -467,7 +455,14 @@ def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, caps
     capsys.readouterr()
     sf.fit([1, 2], [0, 1]).save("m.json")
     words = ["apply", data, "--missing", "null", "--out-of-bounds", "raise", "--model", "m.json", "--output", made]
-    assert "got 3.0 at index 2" in refused(capsys, *words)  # a row of the file, not of those with a score
+    assert "got 3.0 in row 2" in refused(capsys, *words)  # a row of the file, not of those with a score
+
+
+def test_a_group_whose_name_looks_like_an_error_message_is_only_a_name(folder, capsys):
+    Path("a.csv").write_text("score,g\n,a\n1,a\n2,at index 999999\n")
+    sf.fit_groups([1, 2], [0, 1], ["a", "a"]).save("map")
+    words = "apply", "a.csv", "--missing", "null", "--group", "g", "--model", "map", "--output", "b.csv"
+    assert "a.csv: Group 'at index 999999' (row 2) was not fitted; pass --default for" in refused(capsys, *words)
 
 
 def test_a_file_may_have_no_score_at_all(folder):
@@ -488,7 +483,7 @@ def test_what_is_missing_is_null_empty_or_not_a_number():
         (pa.array([1, None]), [True, False]),
         (pa.array([], pa.float64()), []),
     ):
-        assert checks.present(given).tolist() == expected
+        assert columns.present(given).to_pylist() == expected
 
 
 def test_groups_whose_proof_fails_are_listed(folder, capsys):
@@ -523,7 +518,7 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
 
 
 def test_json_has_words_for_numbers_that_are_infinite():
-    assert arguments._plain({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
+    assert arguments._as_json({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
         "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
     }  # fmt: skip
 
@@ -546,7 +541,9 @@ def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     assert run("fit", "data.parquet", "--model", "m.json") == 0
-    assert "read" in screen.getvalue()
+    assert screen.getvalue() == ""  # it reads the file in one call
+    assert run("fit", "data.parquet", "--model", "m.json", "--streaming") == 0
+    assert "fit" in screen.getvalue()
     assert "500" in screen.getvalue()
 
 
@@ -571,7 +568,7 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
 
 
 @POSIX
-def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
+def test_an_interrupt_that_is_swallowed_is_raised_again(capsys, monkeypatch):
     class Deaf:
         def __del__(self):
             signal.raise_signal(signal.SIGTERM)  # Python drops what is raised here
@@ -591,7 +588,7 @@ def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
 
 
 @POSIX
-def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
+def test_an_interrupt_that_is_swallowed_twice_is_raised_again(capsys, monkeypatch):
     class Deaf:
         def __del__(self):
             try:
@@ -608,7 +605,7 @@ def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
 
 
 @POSIX
-def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
+def test_alarms_of_the_surrounding_program_are_kept(capsys, monkeypatch):
     heard = []
     monkeypatch.setattr(commands, "fit", lambda options: time.sleep(0.3) or {"rows": 1})
     before = signal.signal(signal.SIGALRM, lambda *_: heard.append(True))
@@ -627,7 +624,7 @@ def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
 
 
 @POSIX
-def test_an_interrupt_at_the_very_end_changes_nothing(capsys, monkeypatch):
+def test_an_interrupt_at_the_very_end_is_ignored(capsys, monkeypatch):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
     plain, hook = signal.signal, sys.unraisablehook
     monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
@@ -679,7 +676,7 @@ def test_an_interrupt_before_the_command_is_not_one_of_the_command(capsys, monke
             assert run("fit", "a.csv", "--model", "m") == code
 
 
-def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
+def test_other_unraisable_errors_are_still_reported(capsys, monkeypatch):
     told = []
 
     class Broken:
@@ -832,6 +829,16 @@ def test_a_read_only_folder_is_told(folder):
     assert not os.listdir("locked")
 
 
+def has_begun(process, command):
+    """Whether `apply` has created its temporary file, or `fit` has read its input pipe."""
+    import fcntl
+    import termios
+
+    if command == "apply":
+        return any(name.startswith(".staircase-") for name in os.listdir())
+    return fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) == bytes(4)
+
+
 @POSIX
 @pytest.mark.parametrize(
     ("words", "form", "number"),
@@ -856,7 +863,7 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
             writer.write_table(problem())
         process.stdin.flush()
         patience = time.monotonic() + 60
-        while not any(name.startswith(".staircase-") for name in os.listdir()):
+        while not has_begun(process, words[0]):
             assert process.poll() is None
             assert time.monotonic() < patience
             time.sleep(0.01)
