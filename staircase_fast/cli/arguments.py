@@ -145,14 +145,11 @@ def _as_text(result: dict[str, Any], indent: str = "") -> str:
         if isinstance(value, dict):
             lines += [f"{indent}{name}", _as_text(value, indent + "  ")]
         elif value is not None:
-            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{_value_as_text(value)}")
+            shown = f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
+            if isinstance(value, list):
+                shown = ", ".join(map(str, value)) or "none"
+            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{shown}")
     return "\n".join(lines)
-
-
-def _value_as_text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _one_line(error: BaseException) -> str:
@@ -184,9 +181,7 @@ def _bounds(text: str) -> tuple[float | None, float | None]:
     try:
         lo, hi = (float(part) if part.strip() else None for part in text.split(","))
     except ValueError:
-        raise InvalidInputError(
-            "bounds", "must be LO,HI, two numbers of which one may be missing", value=text
-        ) from None
+        raise InvalidInputError("bounds", "must be LO,HI, where one number may be missing", value=text) from None
     check_bounds((lo, hi))
     return lo, hi
 
@@ -271,9 +266,7 @@ def _parser() -> argparse.ArgumentParser:
     tour = "run a tour: generate data, fit, apply, report, certify, compare"
     demo = commands.add_parser("demo", help=tour, description=f"{tour}.")
     demo.add_argument("--rows", type=_count, default=2_000_000, help="(default: 2000000)")
-    demo.add_argument(
-        "--output", default="demo", metavar="FOLDER", help="the folder for its files (default: %(default)s)"
-    )
+    demo.add_argument("--output", default="demo", metavar="FOLDER", help="where its files go (default: %(default)s)")
     demo.set_defaults(json=False, to_stdout=False)
     return parser
 

@@ -45,7 +45,7 @@ def located(options: argparse.Namespace, offset: int = 0, rows: Any = None) -> c
 def read_data(options: argparse.Namespace) -> dict[str, Any]:
     """Read the columns of all rows: numbers as arrays, groups as an Arrow column."""
     names = column_names(options)
-    table = tables.read_table(data_file(options), list(dict.fromkeys(names.values())))
+    table = tables.read_table(data_file(options), names.values())
     with located(options):
         return _by_argument(table, names)
 
@@ -135,9 +135,7 @@ def _fit_streaming(options: argparse.Namespace, increasing: bool) -> sf.Staircas
     """Fit the same staircase from sums per distinct score, batch by batch."""
     sums, names, offset = sf.Accumulator(options.loss, increasing), column_names(options), 0
     with tables.open_table(data_file(options)) as source, tables.progress(source, "fit") as bar:
-        for name in names.values():
-            tables.column_index(source.schema.names, name)
-        for batch in tables.prefetch(source.batches(list(dict.fromkeys(names.values())))):
+        for batch in tables.read_batches(source, names.values()):
             with located(options, offset):
                 sums.add(**_by_argument(batch, names))
             offset += len(batch)
@@ -203,12 +201,7 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
 
 
 def predict(
-    options: argparse.Namespace,
-    model: Model,
-    data: dict[str, Any],
-    default: Any = None,
-    where: tuple[int, Any] = (0, None),
-    **how: Any,
+    options: argparse.Namespace, model: Model, data: Any, default: Any = None, where: Any = (0, None), **how: Any
 ) -> NDArray[np.float64]:
     """The values of a model at scores, in groups if it has any; `where` locates the rows as `located` does."""
     if isinstance(model, sf.Staircase):

@@ -50,15 +50,12 @@ small { display: block; font-weight: normal; }
 class Facts(NamedTuple):
     """The content of a report."""
 
-    data: str
-    """The name of the file."""
+    data: str  # the name of the file
     before: sf.Reliability
     after: sf.Reliability
     model: sf.Staircase | StaircaseMap
-    in_sample: bool
-    """Whether the model was fitted to the same rows."""
-    details: dict[str, str]
-    """How the report was made."""
+    in_sample: bool  # whether the model was fitted to the same rows
+    details: dict[str, str]  # how the report was made
 
 
 def page(facts: Facts) -> str:
@@ -86,8 +83,8 @@ def page(facts: Facts) -> str:
 <p>{before.n_samples:,} rows. {html.escape(_summary(before, after))}</p>
 {note if facts.in_sample else ""}
 <h2>Reliability diagrams</h2>
-<div tabindex="0"><img src="data:image/svg+xml;base64,{image}" alt="Two reliability diagrams. Miscalibration before calibration: \
-{_number(before.miscalibration)}. After calibration: {_number(after.miscalibration)}."></div>
+<div tabindex="0"><img src="data:image/svg+xml;base64,{image}" alt="Two reliability diagrams. Miscalibration before \
+calibration: {_number(before.miscalibration)}. After calibration: {_number(after.miscalibration)}."></div>
 <p>The curves show the mean outcome for each score. The curve of a calibrated forecast lies on the diagonal.</p>
 <h2>Numbers</h2>
 <p>Mean score = miscalibration - discrimination + uncertainty.</p>
@@ -130,7 +127,8 @@ def _cell(text: object) -> str:
 
 def _table(name: str, head: str, rows: Iterable[list[str]]) -> str:
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<div tabindex="0"><table id="{name}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+    head = f"<thead><tr>{head}</tr></thead>\n" if head else ""
+    return f'<div tabindex="0"><table id="{name}">\n{head}<tbody>\n{body}\n</tbody></table></div>'
 
 
 def _head(names: Iterable[str]) -> str:

@@ -34,12 +34,10 @@ T = TypeVar("T")
 class TableFile(NamedTuple):
     """The path and the format of a table."""
 
-    path: str
-    """A file, or "-" for standard input or output."""
+    path: str  # "-" is standard input or output
     format: str
     delimiter: str
-    compression: str | None
-    """The compression of a text file."""
+    compression: str | None  # of a text file
 
     @property
     def name(self) -> str:
@@ -56,14 +54,10 @@ class Source(NamedTuple):
     """A table that is open for reading."""
 
     file: TableFile
-    schema: Any
-    """For text, all columns are strings here; the batches have the inferred types."""
-    n_rows: int | None
-    """None if only the end of the file tells."""
-    batches: Callable[[list[str] | None], Iterator[Any]]
-    """Iterate over batches with these columns, or with all."""
-    compression: Any = "snappy"
-    """The compression of Parquet files that are written from this table."""
+    schema: Any  # for text, all columns are strings here; the batches have the inferred types
+    n_rows: int | None  # None if it is unknown before the end
+    batches: Callable[[list[str] | None], Iterator[Any]]  # iterates over batches with these columns, or with all
+    compression: Any = "snappy"  # for Parquet files that are written from this table
 
 
 def table_file(path: str, form: str | None = None, delimiter: str | None = None) -> TableFile:
@@ -156,17 +150,26 @@ def open_table(file: TableFile, text_columns: Iterable[str] | None = None) -> It
             # Parquet is read from its end, so a pipe must be read completely
             yield _open_parquet(file, stream if isinstance(stream, pa.NativeFile) else pa.BufferReader(stream.read()))
         else:
-            yield _open_stream(file, stream)
+            opened = pa.ipc.open_stream(stream)
+            yield Source(
+                file, opened.schema, None,
+                lambda columns: (batch if columns is None else batch.select(columns) for batch in opened),
+            )  # fmt: skip
 
 
-def read_table(file: TableFile, columns: list[str]) -> Any:
+def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
+    """Some columns of a table, batch by batch."""
+    for column in columns:
+        column_index(source.schema.names, column)
+    return prefetch(source.batches(list(dict.fromkeys(columns))))
+
+
+def read_table(file: TableFile, columns: Iterable[str]) -> Any:
     """Some columns of all rows, at least one row."""
     import pyarrow as pa
 
     with open_table(file) as source:
-        for column in columns:
-            column_index(source.schema.names, column)
-        batches = list(prefetch(source.batches(columns)))
+        batches = list(read_batches(source, columns))
         if not any(map(len, batches)):
             raise InvalidInputError("", "there are no rows")
         return pa.Table.from_batches(batches)
@@ -247,25 +250,21 @@ def _open_parquet(file: TableFile, stream: Any) -> Source:
     return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression)
 
 
-def _open_stream(file: TableFile, stream: Any) -> Source:
-    from pyarrow import ipc
-
-    opened = ipc.open_stream(stream)
-
-    def batches(columns: list[str] | None) -> Iterator[Any]:
-        for batch in opened:
-            yield batch if columns is None else batch.select(columns)
-
-    return Source(file, opened.schema, None, batches)
-
-
 @contextlib.contextmanager
 def create_table(file: TableFile, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
     """Yield a function that writes a batch.  Parquet keeps the compression and the row groups of the source."""
-    writers = {"parquet": _parquet_writer, "arrow": _stream_writer}
+    from pyarrow import ipc
+
     with located("standard output" if file.path == "-" else file.path), _open_output(file) as stream:
-        with writers.get(file.format, _text_writer)(stream, file, schema, source) as write:
-            yield write
+        if file.format == "parquet":
+            with _parquet_writer(stream, schema, source) as write:
+                yield write
+        elif file.is_text:
+            yield _text_writer(stream, schema, file.delimiter)
+        else:
+            writer = ipc.new_stream(stream, schema)
+            yield writer.write_batch
+            writer.close()
 
 
 @contextlib.contextmanager
@@ -320,7 +319,7 @@ class _Pipe(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def _parquet_writer(stream: Any, _: TableFile, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
+def _parquet_writer(stream: Any, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -351,14 +350,13 @@ def _parquet_writer(stream: Any, _: TableFile, schema: Any, source: Source) -> I
         writer.is_open = False  # otherwise its destructor closes it again after an error
 
 
-@contextlib.contextmanager
-def _text_writer(stream: Any, file: TableFile, schema: Any, _: Source) -> Iterator[Callable[[Any], None]]:
+def _text_writer(stream: Any, schema: Any, delimiter: str) -> Callable[[Any], None]:
     import pyarrow as pa
     import pyarrow.csv
 
     def as_csv(batch: Any, quoting: str) -> Any:
         content = pa.BufferOutputStream()
-        options = pa.csv.WriteOptions(include_header=False, delimiter=file.delimiter, quoting_style=quoting)
+        options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
         pa.csv.write_csv(batch, content, options)
         return content.getvalue()
 
@@ -374,15 +372,6 @@ def _text_writer(stream: Any, file: TableFile, schema: Any, _: Source) -> Iterat
         stream.write(content)
 
     header = io.StringIO()
-    csv.writer(header, delimiter=file.delimiter, lineterminator="\n").writerow(schema.names)
+    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
     stream.write(header.getvalue().encode())
-    yield write
-
-
-@contextlib.contextmanager
-def _stream_writer(stream: Any, _: TableFile, schema: Any, __: Source) -> Iterator[Callable[[Any], None]]:
-    from pyarrow import ipc
-
-    writer = ipc.new_stream(stream, schema)
-    yield writer.write_batch
-    writer.close()
+    return write

@@ -1,4 +1,4 @@
-"""The tour: it does what it says, from file to page, and does without what is not installed."""
+"""The tour runs every command, and skips libraries that are not installed."""
 
 import json
 import re
@@ -17,7 +17,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")
 
 
-def test_the_tour_leaves_data_model_and_report_and_tells_before_and_after(tmp_path, capsys):
+def test_the_tour_writes_its_files_and_prints_results_before_and_after(tmp_path, capsys):
     folder = tmp_path / "tour"
     assert arguments.main(["demo", "--rows", "20000", "--output", str(folder)]) == 0
     shown = capsys.readouterr().out
@@ -36,7 +36,7 @@ def test_the_tour_leaves_data_model_and_report_and_tells_before_and_after(tmp_pa
     np.testing.assert_array_equal(found["calibrated"].to_numpy(), stairs(found["score"].to_numpy()))
 
 
-def test_what_is_not_installed_is_left_out(tmp_path, capsys, monkeypatch):
+def test_the_tour_skips_libraries_that_are_not_installed(tmp_path, capsys, monkeypatch):
     for name in ("matplotlib", "sklearn.isotonic"):
         monkeypatch.setitem(sys.modules, name, None)
     assert arguments.main(["demo", "--rows", "2000", "--output", str(tmp_path)]) == 0
