@@ -677,7 +677,7 @@ def test_an_interrupt_before_the_command_does_not_count(capsys, monkeypatch):
 
 
 def test_other_unraisable_errors_are_still_reported(capsys, monkeypatch):
-    told = []
+    reported = []
 
     class Broken:
         def __del__(self):
@@ -687,10 +687,10 @@ def test_other_unraisable_errors_are_still_reported(capsys, monkeypatch):
         Broken()
         raise ValueError("no")
 
-    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(type(lost.exc_value)))
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: reported.append(type(lost.exc_value)))
     monkeypatch.setattr(commands, "fit", fit)
     assert run("fit", "a.csv", "--model", "m") == arguments.REFUSED
-    assert told == [RuntimeError]
+    assert reported == [RuntimeError]
 
 
 def test_no_command_loads_pandas(folder):
