@@ -1,16 +1,16 @@
-"""The command `staircase-fast`: its arguments, and how it ends.
+"""The command `staircase-fast`: its arguments, its output, and its exit codes.
 
-Exit codes: 0 done; 1 the data or a file is not as it must be; 2 the command line is not; 3 `certify` found that the
-model is not the optimum; 130 interrupted; 141 nobody reads the output any more.  An error is one line on standard
-error.
+Exit codes: 0 success; 1 invalid data or files; 2 invalid arguments; 3 `certify` found that the model is not optimal;
+130 interrupted; 141 the reader closed the output.  An error is one line on standard error.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
+import importlib
 import io
+import itertools
 import json
 import os
 import re
@@ -19,260 +19,286 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from staircase_fast import __version__
-from staircase_fast.cli import checks, interrupts
+from staircase_fast.cli.interrupts import caused_by_interrupt, interruptible
+from staircase_fast.cli.tables import FORMATS
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.options import check_bounds, import_optional
-from staircase_fast.losses import BY_NAME
+from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_class, loss_of
 
 DONE, REFUSED, USAGE, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
-# what files, numbers and missing extras can lead to; pyarrow refuses some kinds of columns by NotImplementedError
+# errors of files, numbers and missing extras; pyarrow raises NotImplementedError for columns that it cannot convert
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
 
 _FILES = """\
-DATA is a CSV, TSV, Parquet or Arrow stream file, told by its extension (.csv .tsv .csv.gz .parquet .pq .arrows), or -
-for standard input, which is CSV unless --format says otherwise. Rows are counted from 0 in messages."""
+DATA is a CSV, TSV, Parquet or Arrow stream file. The extension determines the format: .csv, .tsv (also with .gz, .bz2
+or .zst), .parquet, .pq, .arrows. Use - for standard input, which is CSV unless --format is given. Messages count rows
+from 0."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return its exit code."""
-    options = options_of(sys.argv[1:] if arguments is None else arguments)
+    """Run the command line and return its exit code."""
+    options = parse(sys.argv[1:] if arguments is None else arguments)
     outer = sys.exc_info()[1]
     try:
-        with interrupts.interruptible():
-            code = _run(options)
+        with interruptible():
+            optimal = run_command(options).get("optimal", True)
             print(end="", flush=True)
-        return code
+        return DONE if optimal else NOT_OPTIMAL
     except (KeyboardInterrupt, *_ERRORS) as error:
-        if interrupts.came_of_one(error, outer):
-            return _ended("interrupted", INTERRUPTED)
-        return NOT_READ if isinstance(error, BrokenPipeError) else _ended(_one_line(error), REFUSED)
+        interrupted = caused_by_interrupt(error, outer)
+        if isinstance(error, BrokenPipeError) and not interrupted:
+            return NOT_READ
+        with contextlib.suppress(OSError):
+            print(f"staircase-fast: {'interrupted' if interrupted else _one_line(error)}", file=sys.stderr)
+        return INTERRUPTED if interrupted else REFUSED
 
 
 def run() -> int:
-    """The same as a program."""
+    """Run the command line as a program."""
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who started it, as daemons are
+        if getattr(sys, name) is None:  # closed by the parent process, as for daemons
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be valid text
     code = main()
     if code:
-        # a thread may wait for input for ever, and output that failed once would be tried again
+        # a normal exit could wait for a thread that reads input, or write again to an output that failed
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         os._exit(code)
     return code
 
 
-def options_of(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a command line; it ends the program if they make no sense."""
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; exit if it is invalid."""
     words = list(words)
     parser = _parser()
-    options = parser.parse_args(_attached(words), argparse.Namespace(arguments=words))
+    options = parser.parse_args(_join_bounds(words), argparse.Namespace(arguments=words))
     if options.command != "demo":
         read = {"DATA": options.data, "--default": getattr(options, "default", None)}
         written = {"--output": options.output, "--plot": getattr(options, "plot", None)}
         (written if options.command == "fit" else read)["--model"] = options.model
         options.to_stdout = "-" in written.values()
         if options.command == "apply" and options.data != "-":
-            del read["DATA"]  # it may be replaced
-        try:
-            checks.different_files(read, written)
-        except ValueError as error:
-            parser.error(str(error).rstrip("."))
+            del read["DATA"]  # apply may replace it
+        if conflict := _conflict(read, written):
+            parser.error(conflict)
         if options.to_stdout and options.json:
-            parser.error("--json and what is written to - cannot share standard output")
+            parser.error("--json and an output of - cannot share standard output")
     return options
 
 
-def _attached(words: list[str]) -> list[str]:
-    """Bounds with their option: argparse would take those that begin with a minus for an option of their own."""
-    attached = list(words)
+def _join_bounds(words: list[str]) -> list[str]:
+    """Join --bounds and its value with "="; argparse would take a value that starts with a minus for an option."""
+    joined = list(words)
     for place in range(len(words) - 2, -1, -1):
         if words[place] == "--bounds" and re.match(r"-[\d.i]", words[place + 1]):
-            attached[place : place + 2] = [f"--bounds={words[place + 1]}"]
-    return attached
+            joined[place : place + 2] = [f"--bounds={words[place + 1]}"]
+    return joined
 
 
-def result_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Do what a command other than `demo` asks for, and tell its result."""
+def _conflict(read: dict[str, str | None], written: dict[str, str | None]) -> str:
+    """Describe two arguments that must be different files: one is written, or both are standard input."""
+    given = [(name, path) for name, path in (*read.items(), *written.items()) if path is not None]
+    for (name, path), (other_name, other_path) in itertools.combinations(given, 2):
+        same_kind = (name in written) == (other_name in written)  # standard input differs from standard output
+        conflicts = same_kind if path == "-" else other_name in written
+        if conflicts and os.path.realpath(path) == os.path.realpath(other_path):
+            return f"{name} and {other_name} must be different files; both are {path!r}"
+    return ""
+
+
+def run_command(options: argparse.Namespace) -> dict[str, Any]:
+    """Run a command; print and return its result."""
     for name in ("pyarrow", "tqdm"):
         import_optional(name, "this", extra="cli")
-    import importlib
-
-    module = importlib.import_module(f"staircase_fast.cli.{'report' if options.command == 'report' else 'commands'}")
-    result: dict[str, Any] = getattr(module, options.command)(options)
+    module = options.command if options.command in ("demo", "report") else "commands"
+    function = getattr(importlib.import_module(f"staircase_fast.cli.{module}"), options.command)
+    result: dict[str, Any] = function(options)
     if options.json:
-        print(json.dumps(_plain(result), allow_nan=False))
-    else:
-        print(_told(result), file=sys.stderr if options.to_stdout else sys.stdout)
+        print(json.dumps(_as_json(result), allow_nan=False))
+    elif result:
+        print(_as_text(result), file=sys.stderr if options.to_stdout else sys.stdout)
     return result
 
 
-def _run(options: argparse.Namespace) -> int:
-    if options.command == "demo":
-        from staircase_fast.cli import demo
-
-        demo.main(options.rows, options.output)
-        return DONE
-    return NOT_OPTIMAL if result_of(options).get("optimal") is False else DONE
-
-
-def _plain(result: Any) -> Any:
-    """What JSON has words for: infinite and undefined numbers are strings."""
+def _as_json(result: Any) -> Any:
+    """A result with strings for infinite numbers and NaN, which JSON does not have."""
     if isinstance(result, dict):
-        return {name: _plain(value) for name, value in result.items()}
+        return {name: _as_json(value) for name, value in result.items()}
     if isinstance(result, list):
-        return [_plain(value) for value in result]
+        return [_as_json(value) for value in result]
     return str(result) if isinstance(result, float) and not abs(result) < float("inf") else result
 
 
-def _told(result: dict[str, Any], indent: str = "") -> str:
-    """Results as lines of names and values."""
+def _as_text(result: dict[str, Any], indent: str = "") -> str:
+    """A result as lines of names and values."""
     lines = []
     for name, value in result.items():
         if isinstance(value, dict):
-            lines += [f"{indent}{name}", _told(value, indent + "  ")]
+            lines += [f"{indent}{name}", _as_text(value, indent + "  ")]
         elif value is not None:
-            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{_shown(value)}")
+            shown = f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
+            if isinstance(value, list):
+                shown = ", ".join(map(str, value)) or "none"
+            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{shown}")
     return "\n".join(lines)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _ended(message: str, code: int) -> int:
-    with contextlib.suppress(OSError):
-        print(f"staircase-fast: {message}", file=sys.stderr)
-    return code
 
 
 def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
-        what = os.strerror(error.errno)
-        return f"{error.filename}: {what}" if error.filename else what
+        reason = os.strerror(error.errno)
+        return f"{error.filename}: {reason}" if error.filename else reason
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _judged(judge: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A judge of user input as argparse wants it."""
-
-    @functools.wraps(judge)
-    def of_text(text: str) -> Any:
-        try:
-            return judge(text)
-        except (TypeError, ValueError) as error:
-            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
-
-    return of_text
+def _loss(text: str) -> Loss:
+    """A loss from NAME or NAME:PARAMETER."""
+    name, colon, parameter = text.partition(":")
+    kind = loss_class(name)
+    if not colon:
+        if kind in WITHOUT_DEFAULT:
+            raise InvalidInputError("loss", f"must include its {kind.parameter}, as in {name}:1.5", value=name)
+        return loss_of(name)
+    if not kind.parameter:
+        raise InvalidInputError("loss", f"{name!r} has no parameter", value=parameter)
+    try:
+        number = float(parameter)
+    except ValueError:
+        raise InvalidInputError(kind.parameter, f"of {name!r} must be a number", value=parameter) from None
+    return kind(**{kind.parameter: number})
 
 
 def _bounds(text: str) -> tuple[float | None, float | None]:
-    pair = checks.bounds_from_text(text)
-    check_bounds(pair)
-    return pair
+    """A pair from LO,HI; either number may be missing."""
+    try:
+        lo, hi = (float(part) if part.strip() else None for part in text.split(","))
+    except ValueError:
+        raise InvalidInputError("bounds", "must be LO,HI, where one number may be missing", value=text) from None
+    check_bounds((lo, hi))
+    return lo, hi
 
 
-def _count(name: str) -> Callable[[str], int]:
-    return _judged(lambda text: checks.count(name, text))
+def _delimiter(text: str) -> str:
+    delimiter = "\t" if text == r"\t" else text
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise argparse.ArgumentTypeError(f"must be a single ASCII character; got {text!r}")
+    return delimiter
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1; got {text!r}")
+    return int(text)
+
+
+def _checked(check: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Let argparse show the message of the error that a check raises."""
+
+    def convert(text: str) -> Any:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
+
+    return convert
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="staircase-fast", description="The optimal monotone transform of scores, of files.")
+    parser = _Parser(prog="staircase-fast", description="Fast, exact isotonic regression and calibration of files.")
     parser.add_argument("--version", action="version", version=f"staircase-fast {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
-    fit = _command(commands, "fit", "fit a staircase to the scores and labels of a file")
-    _model_options(fit, "where to write the model; - for standard output", loss="squared")
+    fit = _command(commands, "fit", "fit a staircase to the scores and labels in a file")
+    _model_options(fit, "the file to write the model to; - for standard output", loss="squared")
     fit.add_argument(
         "--direction", choices=("increasing", "decreasing", "auto"), default="increasing",
-        help="whether values rise or fall with the score; auto: whichever has less loss",
+        help="whether values rise or fall with the score; auto: the direction with the smaller loss",
     )  # fmt: skip
-    fit.add_argument("--streaming", action="store_true", help="keep exact sums of each score instead of rows")
+    fit.add_argument("--streaming", action="store_true", help="keep sums per distinct score in memory, not all rows")
 
-    apply = _command(commands, "apply", "add a column of calibrated scores to a file, in little memory")
-    apply.add_argument("--model", required=True, help="what fit wrote")
-    apply.add_argument("--group", metavar="COLUMN", help="the group of each row, for a model of groups")
+    apply = _command(commands, "apply", "add a column of calibrated scores to a file, batch by batch")
+    apply.add_argument("--model", required=True, help="a model that fit wrote")
+    apply.add_argument("--group", metavar="COLUMN", help="the group of each row, if the model has groups")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
-    apply.add_argument("--output", required=True, help="the file to write, which may be DATA; - for standard output")
-    apply.add_argument("--name", default="calibrated", help="of the new column (default: %(default)s)")
-    apply.add_argument("--replace", action="store_true", help="replace a column of that name")
+    apply.add_argument("--output", required=True, help="the file to write, possibly DATA; - for standard output")
+    apply.add_argument("--name", default="calibrated", help="name of the new column (default: %(default)s)")
+    apply.add_argument("--replace", action="store_true", help="replace an existing column of that name")
     apply.add_argument(
         "--interpolation", choices=("step", "linear", "centered"), default="step",
-        help="scores between steps: the value of the last step, or straight lines between the ends of steps or through"
-        " their middles (default: %(default)s)",
+        help="values between steps: that of the previous step, or linear interpolation between the ends or the middles"
+        " of steps (default: %(default)s)",
     )  # fmt: skip
     apply.add_argument(
         "--missing", choices=("raise", "null"), default="raise",
-        help="scores that are null, empty or NaN: an error, or no value either (default: %(default)s)",
+        help="scores that are null, empty or NaN raise an error, or get a null value (default: %(default)s)",
     )  # fmt: skip
     apply.add_argument(
         "--out-of-bounds", choices=("clip", "nan", "raise"), default="clip",
-        help="scores beyond those fitted: the nearest value, NaN, or an error",
+        help="scores outside the fitted range get the nearest value or NaN, or raise an error (default: %(default)s)",
     )  # fmt: skip
 
-    certify = _command(commands, "certify", "prove that a model is the optimum of a file; exit code 3 if it is not")
-    _model_options(certify, "what fit wrote", loss=None)
+    certify = _command(commands, "certify", "prove that a model is optimal for a file; exit code 3 if it is not")
+    _model_options(certify, "a model that fit wrote", loss=None)
 
-    report = _command(commands, "report", "tell how reliable scores are before and after calibration")
+    report = _command(commands, "report", "report how reliable scores are before and after calibration")
     _label_options(report)
     report.add_argument("--group", metavar="COLUMN", help="the group of each row")
-    report.add_argument("--model", help="what fit wrote; without it, one is fitted to the rows themselves")
+    report.add_argument("--model", help="a model that fit wrote; by default, one is fitted to the rows of DATA")
     report.add_argument(
-        "--loss", type=_judged(checks.score_from_text), default="brier",
-        help="what scores are judged by: brier (default), log, squared or another, as in fit",
+        "--loss", type=_checked(lambda text: text if text == "brier" else _loss(text)), default="brier",
+        help="the score that is decomposed: brier (default), log, squared or another loss, as in fit",
     )  # fmt: skip
     report.add_argument(
         "--bands", choices=("consistency", "confidence"),
-        help="draw where curves would lie if scores were reliable, or might lie as well as where they do",
+        help="draw bands around the diagonal, for calibrated scores, or around the curve",
     )  # fmt: skip
-    report.add_argument("--output", metavar="PAGE", help="a page of HTML to write; - for standard output")
-    report.add_argument("--plot", metavar="PICTURE", help="a picture to write: .png, .svg or .pdf")
+    report.add_argument("--output", metavar="PAGE", help="the HTML page to write; - for standard output")
+    report.add_argument("--plot", metavar="PICTURE", help="the picture to write: .png, .svg or .pdf")
 
-    tour = "a tour: generate, fit, apply, report, certify, compare"
+    tour = "run a tour: generate data, fit, apply, report, certify, compare"
     demo = commands.add_parser("demo", help=tour, description=f"{tour}.")
-    demo.add_argument("--rows", type=_count("rows"), default=2_000_000, help="(default: 2000000)")
+    demo.add_argument("--rows", type=_count, default=2_000_000, help="(default: 2000000)")
     demo.add_argument("--output", default="demo", metavar="FOLDER", help="where its files go (default: %(default)s)")
+    demo.set_defaults(json=False, to_stdout=False)
     return parser
 
 
-def _command(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
-    """A command that reads a table."""
-    command: argparse.ArgumentParser = commands.add_parser(name, help=what, description=f"{what}.", epilog=_FILES)
+def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """Add a command that reads a table."""
+    command: argparse.ArgumentParser = commands.add_parser(name, help=purpose, description=f"{purpose}.", epilog=_FILES)
     command.add_argument("data", metavar="DATA")
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
-    command.add_argument("--format", choices=("csv", "tsv", "parquet", "arrow"), help="of pipes and unknown extensions")
+    command.add_argument("--format", choices=FORMATS, help="the format of pipes and of files with other extensions")
     command.add_argument(
-        "--delimiter",
-        type=_judged(checks.delimiter),
-        help="between the columns of text (default: , or a tab)",
+        "--delimiter", type=_delimiter, help="between columns of text (default: a comma, or a tab in TSV)"
     )
-    command.add_argument("--threads", type=_count("threads"), help="how many (default: all processors)")
-    command.add_argument("--json", action="store_true", help="print results as JSON")
+    command.add_argument("--threads", type=_count, help="number of threads (default: all cores)")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.set_defaults(model=None, output=None)
     return command
 
 
 def _model_options(command: argparse.ArgumentParser, model: str, loss: str | None) -> None:
-    """What a fit is made of."""
+    """Add the options of `fit` and `certify`."""
     _label_options(command)
-    command.add_argument("--group", metavar="COLUMN", help="a staircase for each group of rows")
+    command.add_argument("--group", metavar="COLUMN", help="the group of each row; each group has its own staircase")
     command.add_argument("--model", required=True, help=model)
     command.add_argument(
-        "--loss", type=_judged(checks.loss_from_text), default=loss,
-        help=f"NAME or NAME:PARAMETER, as in huber:1.5; one of {', '.join(BY_NAME)}"
-        f" (default: {loss or 'that of the model'})",
+        "--loss", type=_checked(_loss), default=loss,
+        help=f"NAME or NAME:PARAMETER, for example huber:1.5; one of {', '.join(BY_NAME)}"
+        f" (default: {loss or 'the loss of the model'})",
     )  # fmt: skip
-    command.add_argument("--bounds", type=_judged(_bounds), metavar="LO,HI", help="of values, as in 0,1 or -1,1 or 0,")
+    command.add_argument(
+        "--bounds", type=_checked(_bounds), metavar="LO,HI", help="bounds on the values, for example 0,1 or -1,1 or 0,"
+    )
 
 
 def _label_options(command: argparse.ArgumentParser) -> None:

@@ -1,121 +1,118 @@
-"""What the commands of the command line do; `cli.py` reads their arguments and tells their results."""
+"""The commands `fit`, `apply` and `certify`."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
+import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast.cli import checks, tables
-from staircase_fast.cli.tables import Source
-from staircase_fast.groups.fits import check_entries
-from staircase_fast.groups.readers import group_column, refuse_unseen
-from staircase_fast.inputs.rows import read_columns
+from staircase_fast.cli import columns, tables
+from staircase_fast.errors import InvalidInputError
+from staircase_fast.groups.readers import group_column
+from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
 
 Model = sf.Staircase | sf.StaircaseMap
 Result = dict[str, Any]
 
-# what the library calls the columns that users name
-_ARGUMENTS = {"scores": "score", "targets": "label", "sample_weight": "weight", "groups": "group"}
+_OPTIONS = {"scores": "score", "targets": "label", "sample_weight": "weight", "groups": "group"}
 
 
-def columns_of(options: argparse.Namespace) -> dict[str, str]:
-    """The columns that are wanted, by the names of the arguments they are for."""
-    given = {argument: getattr(options, option, None) for argument, option in _ARGUMENTS.items()}
-    return {argument: column for argument, column in given.items() if column is not None}
+def column_names(options: argparse.Namespace) -> dict[str, str]:
+    """The names of the columns to read, by the library's names for them."""
+    names = {argument: getattr(options, option, None) for argument, option in _OPTIONS.items()}
+    return {argument: name for argument, name in names.items() if name is not None}
 
 
-@contextlib.contextmanager
-def progress(source: Source, what: str) -> Iterator[Any]:
-    """A bar that counts rows, on standard error if that is a terminal."""
-    from tqdm import tqdm
-
-    with tqdm(total=source.n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=None) as bar:
-        yield bar
+def data_file(options: argparse.Namespace) -> tables.TableFile:
+    """The input table."""
+    return tables.table_file(options.data, options.format, options.delimiter)
 
 
-def batches(source: Source, wanted: dict[str, str], what: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """How many rows came before a batch, and its wanted columns: numbers as arrays, groups as Arrow has them."""
-    file, names = source.place.name, source.schema.names
-    for column in wanted.values():
-        checks.position(file, names, column)
-    before = 0
-    with progress(source, what) as bar:
-        for batch in tables.ahead(source.batches(list(dict.fromkeys(wanted.values())))):
-            with checks.told_of(file, {}):
-                found = {argument: _column(batch, argument, column, before) for argument, column in wanted.items()}
-            yield before, found
-            before += len(batch)
-            bar.update(len(batch))
+def located(options: argparse.Namespace, offset: int = 0, rows: Any = None) -> contextlib.AbstractContextManager[None]:
+    """Add the input file, its column and its row to errors that are raised inside."""
+    return tables.located(data_file(options).name, column_names(options), offset, rows)
 
 
-def _column(batch: Any, argument: str, column: str, before: int) -> Any:
-    given = batch.column(batch.schema.names.index(column))
-    return given if argument == "groups" else checks.numbers(given, column, before)
+def read_data(options: argparse.Namespace) -> dict[str, Any]:
+    """Read the columns of all rows: numbers as arrays, groups as an Arrow column."""
+    names = column_names(options)
+    table = tables.read_table(data_file(options), names.values())
+    with located(options):
+        return _by_argument(table, names)
 
 
-def collected(options: argparse.Namespace) -> dict[str, Any]:
-    """The wanted columns of a whole file: float32 stays float32, and labels stay small."""
-    import pyarrow as pa
-
-    wanted = columns_of(options)
-    with tables.reading(place(options, options.data)) as source:
-        parts: dict[str, list[Any]] = {argument: [] for argument in wanted}
-        for _, found in batches(source, wanted, "read"):
-            for argument, part in found.items():
-                parts[argument].append(part)
-        if not any(map(len, parts["scores"])):
-            checks.no_rows(source.place.name)
-    groups = parts.pop("groups", None)
-    # one after the other: what has been joined is let go
-    whole = {argument: np.concatenate(parts.pop(argument)) for argument in list(parts)}
-    return whole if groups is None else whole | {"groups": pa.chunked_array(groups)}
+def _by_argument(table: Any, names: dict[str, str]) -> dict[str, Any]:
+    """The columns of a table or a batch, by argument: float32 stays float32, and labels stay small."""
+    return {
+        argument: table.column(name) if argument == "groups" else columns.numbers(argument, table.column(name))
+        for argument, name in names.items()
+    }
 
 
-def place(options: argparse.Namespace, path: str) -> tables.Place:
-    """Where a table of the command line is."""
-    return tables.place_of(path, options.format, options.delimiter)
+def load_model(path: str) -> Model:
+    """Load a model: a map of groups is an archive, a staircase is JSON text."""
+    if path == "-":
+        with files.named("standard input"):
+            return sf.Staircase.from_json(sys.stdin.read())
+    if files.is_special(path):
+        return sf.Staircase.load(path)  # a pipe can be read only once
+    with open(path, "rb") as file:
+        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
+    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
 
 
-@contextlib.contextmanager
-def told_of(options: argparse.Namespace, before: int = 0, rows: Any = None) -> Iterator[None]:
-    """What is refused in here is told in terms of the file."""
-    with checks.told_of(place(options, options.data).name, columns_of(options), before, rows):
-        yield
+def check_group_option(options: argparse.Namespace, model: Model) -> None:
+    """Raise an error unless --group is given exactly if the model has groups."""
+    is_map = isinstance(model, sf.StaircaseMap)
+    if is_map and options.group is None:
+        raise InvalidInputError("", "the model has groups", found="name their column with --group", file=options.model)
+    if options.group is not None and not is_map:
+        raise InvalidInputError("", "the model has no groups", found=f"got --group {options.group}", file=options.model)
+
+
+def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
+    """A column of groups with the type of the model's groups; without a model, with the type in the file."""
+    if isinstance(model, sf.StaircaseMap):
+        return columns.group_keys(groups, type(next(iter(model))))
+    return columns.text_keys(groups) if data_file(options).is_text else groups
 
 
 def fit(options: argparse.Namespace) -> Result:
-    """Fit a staircase, or one for each group, and write it."""
+    """Fit a staircase, or one for each group, and write the model."""
     start = time.perf_counter()
-    rising = {"increasing": True, "decreasing": False, "auto": "auto"}[options.direction]
-    settings = {"loss": options.loss, "increasing": rising, "bounds": options.bounds}
+    increasing: Any = {"increasing": True, "decreasing": False, "auto": "auto"}[options.direction]
     if options.group and options.model == "-":
-        checks.no_text(options.model)
+        raise InvalidInputError("", "a model with groups cannot be written to standard output", found="use a file")
+    if options.streaming and options.group:
+        raise InvalidInputError("", "--streaming fits all rows together", found=f"got --group {options.group}")
+    if options.streaming and options.direction == "auto":
+        raise InvalidInputError("", "--streaming needs a direction", found="got --direction auto")
+    _check_folder(options.model)
     if options.streaming:
-        checks.streaming_suits(options.group, options.direction)
-    with _model_file(options.model) as path:
-        if options.streaming:
-            model: Model = _streamed(options, rising)
-        else:
-            columns = collected(options)
-            with told_of(options):
-                if "groups" in columns:
-                    columns["groups"] = keys_for(None, columns["groups"], options)
-                    model = sf.fit_groups(**columns, **settings, n_threads=options.threads)
-                else:
-                    model = sf.fit(**columns, **settings, n_threads=options.threads)
-        if isinstance(model, sf.Staircase) and path == "-":
-            sys.stdout.write(model.to_json() + "\n")
-        else:
-            model.save(path)
+        model: Model = _fit_streaming(options, increasing)
+    else:
+        data = read_data(options)
+        with located(options):
+            if "groups" in data:
+                data["groups"] = keys_for(None, data["groups"], options)
+            function: Any = sf.fit_groups if "groups" in data else sf.fit
+            model = function(
+                **data, loss=options.loss, increasing=increasing, bounds=options.bounds, n_threads=options.threads
+            )
+    if isinstance(model, sf.Staircase) and options.model == "-":
+        sys.stdout.write(model.to_json() + "\n")
+    else:
+        with tables.located(options.model):
+            model.save(options.model)
     result = {"rows": int(model.counts.sum()), "steps": len(model.left), "loss": repr(model.loss)}
     if isinstance(model, sf.StaircaseMap):
         result["groups"] = len(model)
@@ -124,148 +121,142 @@ def fit(options: argparse.Namespace) -> Result:
     return result | {"model": options.model, "seconds": time.perf_counter() - start}
 
 
-@contextlib.contextmanager
-def _model_file(path: str) -> Iterator[str]:
-    """Where to write a model: a folder that cannot be written to is found out before the work."""
-    if path == "-":
-        yield path
-    else:
-        with checks.told_of_file(path), files.replacing_path(path) as temporary:
-            yield temporary
+def _check_folder(path: str) -> None:
+    """Raise the error that writing to a folder would raise, before the fit starts."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        code = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+        raise OSError(code, os.strerror(code), path)
+    if path != "-" and not files.is_special(path) and not os.access(folder, os.W_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
-def _streamed(options: argparse.Namespace, rising: Any) -> sf.Staircase:
-    """The same staircase, of sums that take less memory than rows where scores come again and again."""
-    seen = sf.Accumulator(options.loss, rising)
-    with tables.reading(place(options, options.data)) as source:
-        for before, columns in batches(source, columns_of(options), "fit"):
-            with told_of(options, before):
-                seen.add(**columns)
-        if not seen.n_samples:
-            checks.no_rows(source.place.name)
-    return seen.staircase(bounds=options.bounds)
-
-
-def load(path: str) -> Model:
-    """A model of either kind: a map of groups is an archive, a staircase is JSON text."""
-    if path == "-":
-        with files.named("standard input"):
-            return sf.Staircase.from_json(sys.stdin.read())
-    if files.is_special(path):
-        return sf.Staircase.load(path)  # a pipe is read once
-    with open(path, "rb") as file:
-        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
-    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
-
-
-def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
-    """A column of groups as keys of the kind that a model has; without one, as the file has them."""
-    if isinstance(model, sf.StaircaseMap):
-        return checks.group_keys(groups, type(next(iter(model))))
-    return checks.keys_of_text(groups) if place(options, options.data).is_text else groups
+def _fit_streaming(options: argparse.Namespace, increasing: bool) -> sf.Staircase:
+    """Fit the same staircase from sums per distinct score, batch by batch."""
+    sums, names, offset = sf.Accumulator(options.loss, increasing), column_names(options), 0
+    with tables.open_table(data_file(options)) as source, tables.progress(source, "fit") as bar:
+        for batch in tables.read_batches(source, names.values()):
+            with located(options, offset):
+                sums.add(**_by_argument(batch, names))
+            offset += len(batch)
+            bar.update(len(batch))
+        if not offset:
+            raise InvalidInputError("", "there are no rows")
+        with located(options):
+            return sums.staircase(bounds=options.bounds)
 
 
 def apply(options: argparse.Namespace) -> Result:
     """Write the table with a column of calibrated scores, batch by batch."""
     import pyarrow as pa
 
-    start, model, n_rows = time.perf_counter(), load(options.model), 0
-    default = load(options.default) if options.default else None
-    target = place(options, options.output)
-    checks.groups_fit_model(options.group, is_map=isinstance(model, sf.StaircaseMap))
-    group = [options.group] if options.group else []
-    with tables.reading(place(options, options.data), None if target.is_text else group) as source:
-        names, wanted = source.schema.names, columns_of(options)
-        places = {a: checks.position(source.place.name, names, c) for a, c in wanted.items()}
-        if not options.replace:
-            checks.free_name(source.place.name, names, options.name)
-        coming = tables.ahead(source.batches(None))
-        first = next(coming, None)
-        known = first.schema if first is not None and source.place.is_text else source.schema
-        taken = options.name in names
-        at = checks.position(source.place.name, names, options.name) if taken else len(names)
-        schema = _with_column(known, at, options.name)
-        with tables.writing(target, schema, source) as write, progress(source, "apply") as bar:
-            while first is not None:
-                columns = [first.column(number) for number in range(first.num_columns)]
-                made = _calibrated(options, model, default, {a: columns[p] for a, p in places.items()}, n_rows)
-                columns[at : at + 1] = [made]
-                write(pa.RecordBatch.from_arrays(columns, schema=schema))
-                n_rows += len(first)
-                bar.update(len(first))
-                first = next(coming, None)
+    start, model, n_rows = time.perf_counter(), load_model(options.model), 0
+    default = load_model(options.default) if options.default else None
+    check_group_option(options, model)
+    output = tables.table_file(options.output, options.format, options.delimiter)
+    text_columns = None if output.is_text else [options.group] if options.group else []
+    with tables.open_table(data_file(options), text_columns) as source:
+        names = source.schema.names
+        indices = {argument: tables.column_index(names, name) for argument, name in column_names(options).items()}
+        replaced = options.name in names
+        if replaced and not options.replace:
+            raise InvalidInputError("", f"column {options.name!r} already exists", found="use --name or --replace")
+        index = tables.column_index(names, options.name) if replaced else len(names)
+        batches = tables.prefetch(source.batches(None))
+        batch = next(batches, None)
+        schema = batch.schema if batch is not None and source.file.is_text else source.schema
+        field = pa.field(options.name, pa.float64())
+        schema = schema.set(index, field) if replaced else schema.append(field)
+        with tables.create_table(output, schema, source) as write, tables.progress(source, "apply") as bar:
+            while batch is not None:
+                data = {argument: batch.column(place) for argument, place in indices.items()}
+                arrays = batch.columns
+                arrays[index : index + 1] = [_calibrated(options, model, default, data, n_rows)]
+                write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                n_rows += len(batch)
+                bar.update(len(batch))
+                batch = next(batches, None)
     return {"rows": n_rows, "output": options.output, "column": options.name, "seconds": time.perf_counter() - start}
 
 
-def _with_column(schema: Any, at: int, name: str) -> Any:
+def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: dict[str, Any], offset: int) -> Any:
+    """The new column of a batch; with --missing null, it is null where the score is missing."""
     import pyarrow as pa
+    from pyarrow import compute
 
-    field = pa.field(name, pa.float64())
-    return schema.set(at, field) if at < len(schema) else schema.append(field)
+    rows = present = None
+    if options.missing == "null":
+        present = columns.present(data["scores"])
+        rows = np.flatnonzero(flags(present))
+        data = {argument: column.filter(present) for argument, column in data.items()}
+    with located(options, offset, rows):
+        data["scores"] = columns.numbers("scores", data["scores"])
+        how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
+        values = predict(options, model, data, default, (offset, rows), **how)
+    if present is None:
+        return columns.as_arrow(values)
+    all_values = np.zeros(len(present))
+    all_values[rows] = values
+    return compute.if_else(present, columns.as_arrow(all_values), pa.nulls(1, pa.float64())[0])
 
 
-def _calibrated(options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], before: int) -> Any:
-    """The new column; where a score is missing, it is missing too, if it may be."""
-    if options.missing == "raise":
-        return tables.column_of(_predicted(options, model, default, columns, (before, None)))
-    present = checks.present(columns["scores"])
-    kept = tables.column_of(present)
-    columns = {argument: column.filter(kept) for argument, column in columns.items()}
-    rows, made = np.flatnonzero(present), np.zeros(len(present))
-    made[rows] = _predicted(options, model, default, columns, (before, rows))
-    return tables.column_of(made, present)
-
-
-def _predicted(
-    options: argparse.Namespace, model: Model, default: Any, columns: dict[str, Any], where: tuple[int, Any]
+def predict(
+    options: argparse.Namespace, model: Model, data: Any, default: Any = None, where: Any = (0, None), **how: Any
 ) -> NDArray[np.float64]:
-    with checks.told_of(place(options, options.data).name, {}, *where):
-        scores = checks.numbers(columns["scores"], options.score)
-    settings = {
-        "interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds, "n_threads": options.threads,
-    }  # fmt: skip
-    with told_of(options, *where):
-        if isinstance(model, sf.Staircase):
-            made: NDArray[np.float64] = model.predict(scores, **settings)
-            return made
-        keys = keys_for(model, columns["groups"], options)
-        return model.predict(scores, keys, default=default, **settings)
+    """The values of a model at scores, in groups if it has any; `where` locates the rows as `located` does."""
+    if isinstance(model, sf.Staircase):
+        values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **how)
+        return values
+    keys = keys_for(model, data["groups"], options)
+    try:
+        return model.predict(data["scores"], keys, default=default, n_threads=options.threads, **how)
+    except ValueError:
+        if default is None:
+            _check_fitted(options, model, keys, where)
+        raise
+
+
+def _check_fitted(options: argparse.Namespace, model: sf.StaircaseMap, keys: Any, where: tuple[int, Any]) -> None:
+    """Raise an error for the first row whose group the model does not have."""
+    kind = type(next(iter(model)))
+    for index, key in enumerate(keys.to_pylist()):
+        if isinstance(key, kind) and key not in model:
+            found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
+            row = tables.row_number(index, *where)
+            raise InvalidInputError("", f"Group {key!r} (row {row}) was not fitted", found=found)
 
 
 def certify(options: argparse.Namespace) -> Result:
-    """Prove that a model is the optimum of a file."""
-    start, model = time.perf_counter(), load(options.model)
-    checks.groups_fit_model(options.group, is_map=isinstance(model, sf.StaircaseMap))
-    columns = collected(options)
+    """Prove that a model is the optimum for the rows of a file."""
+    start, model = time.perf_counter(), load_model(options.model)
+    check_group_option(options, model)
+    data = read_data(options)
     settings = {"loss": options.loss, "bounds": options.bounds}
     result: Result
-    with told_of(options):
+    with located(options):
         if isinstance(model, sf.Staircase):
-            result = sf.certify(model, **columns, **settings)._asdict()
+            result = sf.certify(model, **data, **settings)._asdict()
         else:
-            columns["groups"] = keys_for(model, columns["groups"], options)
-            result = _certify_groups(model, columns, settings)
-    return {"rows": len(columns["scores"])} | result | {"seconds": time.perf_counter() - start}
+            result = _certify_groups(options, model, data, settings)
+    return {"rows": len(data["scores"])} | result | {"seconds": time.perf_counter() - start}
 
 
-def _certify_groups(model: sf.StaircaseMap, columns: dict[str, Any], settings: dict[str, Any]) -> Result:
-    """Of each group by itself: it is optimal if all are; gaps add up; the worst row is that of the largest gap."""
-    # as a whole first: messages are to name rows of the file
-    given = read_columns(columns["scores"], columns["targets"], columns.get("sample_weight"))
-    check_entries(*given, settings["loss"] or model.loss, 1)
-    column = group_column(columns.pop("groups"), len(columns["scores"]))
-    places = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
-    order = np.argsort(places, kind="stable")
-    used, first = np.unique(places[order], return_index=True)
-    groups = list(zip(map(column.key, used.tolist()), np.split(order, first[1:]), strict=True))
-    unknown = [(int(rows[0]), key) for key, rows in groups if key not in model]
-    if unknown:
-        row, key = min(unknown)
-        refuse_unseen(key, row)
+def _certify_groups(
+    options: argparse.Namespace, model: sf.StaircaseMap, data: dict[str, Any], settings: dict[str, Any]
+) -> Result:
+    """Certify each group: all must be optimal, gaps are added, and the worst row is in the group with the largest."""
+    predict(options, model, data)  # raises an error for groups that are invalid or were not fitted
+    column = group_column(keys_for(model, data["groups"], options), len(data["scores"]))
+    numbers = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
+    order = np.argsort(numbers, kind="stable")
+    used, starts = np.unique(numbers[order], return_index=True)
     gap, worst, failed = 0.0, (-1.0, -1), []
-    for key, rows in groups:
-        proof = sf.certify(model[key], **{name: column[rows] for name, column in columns.items()}, **settings)
+    for number, rows in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
+        key = column.key_of(number)
+        part = {argument: values[rows] for argument, values in data.items() if argument != "groups"}
+        with located(options, rows=rows):
+            proof = sf.certify(model[key], **part, **settings)
         gap, worst = gap + proof.gap, max(worst, (proof.gap, int(rows[proof.worst_index])))
         if not proof.optimal:
             failed.append(key)
-    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(groups), "groups_failed": failed}
+    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(used), "groups_failed": failed}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they end a command, and leave the program around it as it was."""
+"""Ctrl-C and SIGTERM end a command; the handlers of the surrounding program are restored afterwards."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-_CAN_REMIND = hasattr(signal, "setitimer")  # Windows cannot
-_REMINDER = 0.1  # seconds after an interrupt that may not have been heard
+_RETRY = 0.1  # seconds until an interrupt is raised again
 
 
-def came_of_one(error: BaseException | None, outer: BaseException | None) -> bool:
-    """Whether an interrupt led to this error; `outer` is what was handled before, which does not count."""
+def caused_by_interrupt(error: BaseException | None, outer: BaseException | None) -> bool:
+    """Whether an interrupt led to this error; `outer` is an exception that was being handled before the command."""
     while error is not None and error is not outer:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -24,46 +23,45 @@ def came_of_one(error: BaseException | None, outer: BaseException | None) -> boo
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM ends the work as Ctrl-C does; neither disturbs the tidying up that this leads to.
+    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, and neither of them disturb the cleanup that follows.
 
-    What is raised may get lost, in an import or in a library that is not written in Python: so it is raised again and
-    again until somebody tidies up, by an alarm, unless the program has alarms of its own.
+    pyarrow, imports and destructors can swallow the exception.  So an alarm raises it again until the cleanup starts,
+    unless the program uses alarms itself.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread has handlers
+        yield  # only the main thread can set handlers
         return
-    outer, over = sys.exc_info()[1], False
-    before: dict[signal.Signals, Any] = {}
+    outer, finished = sys.exc_info()[1], False
+    previous: dict[signal.Signals, Any] = {}
 
     def interrupt(*_: object) -> None:
-        if over:
+        if finished:
             return
-        if _CAN_REMIND:
+        if hasattr(signal, "setitimer"):  # Windows does not have it
             if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
-                before[signal.SIGALRM] = signal.SIG_DFL
-                signal.signal(signal.SIGALRM, interrupt)
-            if signal.SIGALRM in before:
-                signal.setitimer(signal.ITIMER_REAL, _REMINDER)
-        if not came_of_one(sys.exc_info()[1], outer):
+                previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, interrupt)
+            if signal.SIGALRM in previous:
+                signal.setitimer(signal.ITIMER_REAL, _RETRY)
+        if not caused_by_interrupt(sys.exc_info()[1], outer):
             raise KeyboardInterrupt
 
-    def tell_unless_interrupted(lost: Any) -> None:
-        if not isinstance(lost.exc_value, KeyboardInterrupt):
-            told(lost)
+    def report_others(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            hook(unraisable)
 
-    told, sys.unraisablehook = sys.unraisablehook, tell_unless_interrupted
+    hook, sys.unraisablehook = sys.unraisablehook, report_others
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
-            # what a shell says is to be ignored, as for programs in the background, stays so; None is not Python's
+            # signals that a shell ignores for background jobs stay ignored; None stands for a handler outside Python
             if handler not in (signal.SIG_IGN, None):
-                before[number] = handler
+                previous[number] = handler
                 signal.signal(number, interrupt)
         yield
     finally:
-        over = True
-        if _CAN_REMIND and signal.SIGALRM in before:
+        finished = True
+        if hasattr(signal, "setitimer") and signal.SIGALRM in previous:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
-        sys.unraisablehook = told
+        sys.unraisablehook = hook

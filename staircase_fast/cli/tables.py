@@ -1,7 +1,6 @@
-"""Tables in files and pipes, read and written by pyarrow, a batch of rows at a time.
+"""Tables in files and pipes, read and written by pyarrow one batch of rows at a time.
 
-Text (CSV, TSV, also compressed), Parquet, and streams of Arrow.  What is read is one batch ahead of what is used, in a
-thread of its own.  Files are written whole or not at all (`files.py`).
+The formats are text (CSV and TSV, also compressed), Parquet, and Arrow streams.
 """
 
 from __future__ import annotations
@@ -10,330 +9,369 @@ import contextlib
 import csv
 import io
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from staircase_fast.cli import checks
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.storage import files
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
-ROWS = 1 << 20  # in a batch, at most, and in a row group
+ROWS = 1 << 20  # at most, in a batch and in a row group
 
 _EXTENSIONS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".arrows": "arrow"}
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 8 << 20  # bytes of text that are parsed at a time
 _END = object()
+# how Arrow names the column and the row of an error in a CSV file; it counts rows from 1
+_CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
 
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
-    """Where a table is, or is to be."""
+class TableFile(NamedTuple):
+    """The path and the format of a table."""
 
-    path: str
-    """A file, or "-" for standard input or output."""
+    path: str  # "-" is standard input or output
     format: str
     delimiter: str
-    compression: str | None
-    """Of text; Parquet has its own inside."""
+    compression: str | None  # of a text file
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of an input file in messages."""
         return "standard input" if self.path == "-" else self.path
 
     @property
     def is_text(self) -> bool:
-        """Whether columns have no types of their own."""
+        """Whether the format is text, whose columns have no types."""
         return self.format in _DELIMITERS
 
 
 class Source(NamedTuple):
-    """A table that is read batch by batch."""
+    """A table that is open for reading."""
 
-    place: Place
-    schema: Any
-    """Of text, all columns are text here; batches know better."""
-    n_rows: int | None
-    """None: not known before the end."""
-    batches: Callable[[list[str] | None], Iterator[Any]]
-    """All columns, or some."""
-    compression: Any = "snappy"
-    """What Parquet files written from it use."""
+    file: TableFile
+    schema: Any  # for text, all columns are strings here; the batches have the inferred types
+    n_rows: int | None  # None if it is unknown before the end
+    batches: Callable[[list[str] | None], Iterator[Any]]  # iterates over batches with these columns, or with all
+    compression: Any = "snappy"  # for Parquet files that are written from this table
 
 
-def place_of(path: str, form: str | None = None, delimiter: str | None = None) -> Place:
-    """The format by the extension of a file, else as said; CSV in pipes."""
-    stem, last = os.path.splitext(path.lower())
-    compression = _COMPRESSED.get(last)
-    found = _EXTENSIONS.get(os.path.splitext(stem)[1] if compression else last, form)
+def table_file(path: str, form: str | None = None, delimiter: str | None = None) -> TableFile:
+    """Infer the format from the extension; `form` is for other names, and standard input is CSV by default."""
+    stem, extension = os.path.splitext(path.lower())
+    compression = _COMPRESSIONS.get(extension)
+    found = _EXTENSIONS.get(os.path.splitext(stem)[1] if compression else extension, form)
     if found is None and path == "-":
         found = "csv"
     if found is None:
-        checks.no_format(path, FORMATS)
-    return Place(path, found, delimiter or _DELIMITERS.get(found, ","), compression)
+        raise InvalidInputError("", "cannot infer the format from the file name", found="use --format", file=path)
+    return TableFile(path, found, delimiter or _DELIMITERS.get(found, ","), compression)
 
 
-def column_of(values: NDArray[Any], present: NDArray[np.bool_] | None = None) -> Any:
-    """Numbers or truth values as Arrow has them; what is not present is null.
+@contextlib.contextmanager
+def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0, rows: Any = None) -> Iterator[None]:
+    """Add the file, the column and the row to errors that are raised inside, unless they already name a file.
 
-    `pa.array` would import pandas for it.
+    `columns` maps arguments to names of columns.  Index 0 is row `offset` of the file, or row `offset + rows[0]`.
     """
-    import pyarrow as pa
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.file is None:
+            error.file = file
+            error.column = (columns or {}).get(error.argument, error.column)
+            if error.index is not None:
+                error.row = row_number(error.index, offset, rows)
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError("", str(error).rstrip("."), file=file) from None
+    except OSError as error:
+        if error.errno is None:  # Arrow raises it for malformed files
+            raise InvalidInputError("", str(error).rstrip("."), file=file) from None
+        if error.filename is None or os.path.basename(error.filename).startswith(files.TEMPORARY):
+            raise OSError(error.errno, os.strerror(error.errno), file) from None
+        raise
 
-    def packed(flags: NDArray[np.bool_]) -> Any:
-        return pa.py_buffer(np.packbits(flags, bitorder="little"))
 
-    content = packed(values) if values.dtype == np.bool_ else pa.py_buffer(values)
-    validity = None if present is None else packed(present)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, content])
+def row_number(index: int, offset: int, rows: Any) -> int:
+    """The row of the file that an index stands for; see `located`."""
+    return offset + int(index if rows is None else rows[index])
 
 
-def ahead(items: Iterable[T]) -> Iterator[T]:
-    """The same items, each made by a thread while the one before is in use.
+def prefetch(items: Iterable[T]) -> Iterator[T]:
+    """Iterate with one item of read-ahead, in a thread.
 
-    Whoever waits for one can be interrupted, even if it never comes: nobody waits for the thread.
+    The caller can be interrupted while it waits for an item, because nothing waits for the thread to end.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     pool, iterator = ThreadPoolExecutor(1), iter(items)
     try:
-        coming = pool.submit(next, iterator, _END)
-        while (item := coming.result()) is not _END:
-            coming = pool.submit(next, iterator, _END)
+        future = pool.submit(next, iterator, _END)
+        while (item := future.result()) is not _END:
+            future = pool.submit(next, iterator, _END)
             yield item  # type: ignore[misc]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def progress(source: Source, title: str) -> Any:
+    """A progress bar that counts rows; it is shown if standard error is a terminal."""
+    from tqdm import tqdm
+
+    return tqdm(total=source.n_rows, desc=title, unit=" rows", unit_scale=True, leave=False, disable=None)
+
+
 @contextlib.contextmanager
-def reading(place: Place, text_columns: Iterable[str] | None = None) -> Iterator[Source]:
-    """Open a table.  These columns of text stay text, others get the type of their first rows; None: all stay text."""
+def open_table(file: TableFile, text_columns: Iterable[str] | None = None) -> Iterator[Source]:
+    """Open a table for reading.
+
+    In text files, these columns are strings and the first rows determine the types of the others; with None, all
+    columns are strings.
+    """
     import pyarrow as pa
 
-    with checks.told_of_file(place.name), contextlib.ExitStack() as stack:
-        if place.path == "-":
-            file: Any = sys.stdin.buffer
-        elif files.is_special(place.path):  # Python can be interrupted while it waits for a pipe
-            file = stack.enter_context(open(place.path, "rb"))
+    with located(file.name), contextlib.ExitStack() as stack:
+        if file.path == "-":
+            stream: Any = sys.stdin.buffer
+        elif files.is_special(file.path):  # only Python can be interrupted while it waits for a pipe
+            stream = stack.enter_context(open(file.path, "rb"))
         else:
-            file = stack.enter_context(pa.OSFile(place.path))
-        if place.is_text:
-            if place.compression:
-                file = pa.CompressedInputStream(file, place.compression)
-            yield _text(place, file if hasattr(file, "peek") else io.BufferedReader(file), text_columns)
-        elif place.format == "parquet":
-            # its end must be read first: what comes from a pipe is held in memory
-            yield _parquet(place, file if isinstance(file, pa.NativeFile) else pa.BufferReader(file.read()))
+            stream = stack.enter_context(pa.OSFile(file.path))
+        if file.is_text:
+            if file.compression:
+                stream = pa.CompressedInputStream(stream, file.compression)
+            yield _open_text(file, stream if hasattr(stream, "peek") else io.BufferedReader(stream), text_columns)
+        elif file.format == "parquet":
+            # Parquet is read from its end, so a pipe must be read completely
+            yield _open_parquet(file, stream if isinstance(stream, pa.NativeFile) else pa.BufferReader(stream.read()))
         else:
-            yield _stream(place, file)
+            opened = pa.ipc.open_stream(stream)
+            yield Source(
+                file, opened.schema, None,
+                lambda columns: (batch if columns is None else batch.select(columns) for batch in opened),
+            )  # fmt: skip
 
 
-def _text(place: Place, file: io.BufferedReader, text_columns: Iterable[str] | None) -> Source:
+def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
+    """Some columns of a table, batch by batch."""
+    for column in columns:
+        column_index(source.schema.names, column)
+    return prefetch(source.batches(list(dict.fromkeys(columns))))
+
+
+def read_table(file: TableFile, columns: Iterable[str]) -> Any:
+    """Some columns of all rows, at least one row."""
     import pyarrow as pa
-    import pyarrow.csv as text
 
-    with checks.told_of(place.name, {}):
-        lines = (line.decode("utf-8-sig") for line in file)
-        try:
-            names = next(csv.reader(lines, delimiter=place.delimiter), [])
-        except csv.Error as error:
-            names = checks.odd_header(error)
+    with open_table(file) as source:
+        batches = list(read_batches(source, columns))
+        if not any(map(len, batches)):
+            raise InvalidInputError("", "there are no rows")
+        return pa.Table.from_batches(batches)
+
+
+def column_index(names: list[str], column: str) -> int:
+    """The position of a column."""
+    count = names.count(column)
+    if count > 1:
+        raise InvalidInputError("", f"column {column!r} appears {'twice' if count == 2 else f'{count} times'}")
+    if not count:
+        shown = ", ".join(map(repr, names[:50])) + (f" and {len(names) - 50} more" if len(names) > 50 else "")
+        separator = re.search(r"[,;|\t]", names[0]) if len(names) == 1 else None
+        hint = f"If {separator[0]!r} separates the columns, use --delimiter." if separator else ""
+        raise InvalidInputError("", f"there is no column {column!r}", found=f"the columns are {shown}", hint=hint)
+    return names.index(column)
+
+
+def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterable[str] | None) -> Source:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    lines = (line.decode("utf-8-sig") for line in stream)
+    try:
+        names = next(csv.reader(lines, delimiter=file.delimiter), [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InvalidInputError("", "the first line must name the columns", found=str(error)) from None
     if not names:
-        checks.no_header(place.name)
-    kept = {name: pa.string() for name in (names if text_columns is None else text_columns)}
+        raise InvalidInputError("", "the first line must name the columns", found="the file is empty")
 
     def batches(columns: list[str] | None) -> Iterator[Any]:
-        if not file.peek(1):
-            return  # Arrow refuses a file without rows
-        with checks.told_of_file(place.name), checks.told_by_arrow(place.name, names):
-            yield from text.open_csv(
-                file,
-                # it has a thread of its own (`ahead`); with more, it would not know the number of a row
-                read_options=text.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
-                parse_options=text.ParseOptions(delimiter=place.delimiter, newlines_in_values=True),
-                convert_options=text.ConvertOptions(column_types=kept, include_columns=columns),
+        if not stream.peek(1):
+            return  # Arrow rejects a file without rows
+        try:
+            yield from pa.csv.open_csv(
+                stream,
+                # `prefetch` provides a thread; with more threads, Arrow's errors do not name the row
+                read_options=pa.csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
+                parse_options=pa.csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(
+                    column_types=dict.fromkeys(names if text_columns is None else text_columns, pa.string()),
+                    include_columns=columns,
+                ),
             )
+        except pa.ArrowInvalid as error:
+            raise _csv_error(str(error), names) from None
 
-    return Source(place, pa.schema([(name, pa.string()) for name in names]), None, batches)
+    return Source(file, pa.schema([(name, pa.string()) for name in names]), None, batches)
 
 
-def _parquet(place: Place, file: Any) -> Source:
+def _csv_error(message: str, names: list[str]) -> InvalidInputError:
+    """The error for Arrow's message about a CSV file, which names the column and the row only in its text."""
+    found = _CSV_ERROR.match(message)
+    assert found is not None
+    column, _, row, text = found.groups()
+    return InvalidInputError(
+        "", "cannot be parsed" if column else "the text cannot be parsed", found=text.rstrip("."),
+        column=names[int(column)] if column else None, row=int(row) - 1 if row else None,
+    )  # fmt: skip
+
+
+def _open_parquet(file: TableFile, stream: Any) -> Source:
     from pyarrow import parquet
 
-    with checks.told_of(place.name, {}):
-        opened = parquet.ParquetFile(file, pre_buffer=True)
+    opened = parquet.ParquetFile(stream, pre_buffer=True)
     groups = range(opened.num_row_groups)
 
     def batches(columns: list[str] | None) -> Iterator[Any]:
-        with checks.told_of_file(place.name), checks.told_of(place.name, {}):
-            for group in groups:
-                yield from opened.iter_batches(ROWS, row_groups=[group], columns=columns)
+        for group in groups:
+            yield from opened.iter_batches(ROWS, row_groups=[group], columns=columns)
 
     compression: Any = "snappy"
     if groups:
         first = opened.metadata.row_group(0)
         chunks = [first.column(number) for number in range(first.num_columns)]
-        compression = {chunk.path_in_schema: _codec(chunk.compression) for chunk in chunks}
-    return Source(place, opened.schema_arrow, opened.metadata.num_rows, batches, compression)
+        codecs = {chunk.path_in_schema: chunk.compression.lower() for chunk in chunks}
+        compression = {name: "none" if codec == "uncompressed" else codec for name, codec in codecs.items()}
+    return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression)
 
 
-def _codec(name: str) -> str:
-    return "none" if name == "UNCOMPRESSED" else name.lower()
-
-
-def _stream(place: Place, file: Any) -> Source:
+@contextlib.contextmanager
+def create_table(file: TableFile, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that writes a batch.  Parquet keeps the compression and the row groups of the source."""
     from pyarrow import ipc
 
-    with checks.told_of(place.name, {}):
-        opened = ipc.open_stream(file)
-
-    def batches(columns: list[str] | None) -> Iterator[Any]:
-        with checks.told_of_file(place.name), checks.told_of(place.name, {}):
-            for batch in opened:
-                yield batch if columns is None else batch.select(columns)
-
-    return Source(place, opened.schema, None, batches)
-
-
-@contextlib.contextmanager
-def writing(place: Place, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
-    """A function that writes a batch; Parquet has the compression of the source, and its row groups if it has any."""
-    name = "standard output" if place.path == "-" else place.path
-    with checks.told_of_file(name), _sink(place) as sink:
-        if place.format == "parquet":
-            writer = _parquet_writer(sink, schema, source)
-        elif place.is_text:
-            writer = _text_writer(sink, schema, place.delimiter)
+    with located("standard output" if file.path == "-" else file.path), _open_output(file) as stream:
+        if file.format == "parquet":
+            with _parquet_writer(stream, schema, source) as write:
+                yield write
+        elif file.is_text:
+            yield _text_writer(stream, schema, file.delimiter)
         else:
-            writer = _stream_writer(sink, schema)
-        with writer as write:
-            yield write
+            writer = ipc.new_stream(stream, schema)
+            yield writer.write_batch
+            writer.close()
 
 
 @contextlib.contextmanager
-def _sink(place: Place) -> Iterator[Any]:
+def _open_output(file: TableFile) -> Iterator[Any]:
     import pyarrow as pa
 
-    valve = None
+    pipe = None
     with contextlib.ExitStack() as stack:
-        if place.path == "-":
-            sink = valve = _Valve(sys.stdout.buffer)
-        elif files.is_special(place.path):
-            sink = valve = _Valve(stack.enter_context(open(place.path, "wb", buffering=0)))
+        if file.path == "-":
+            stream = pipe = _Pipe(sys.stdout.buffer)
+        elif files.is_special(file.path):
+            stream = pipe = _Pipe(stack.enter_context(open(file.path, "wb", buffering=0)))
         else:
-            path = stack.enter_context(files.replacing_path(place.path))
-            sink = stack.enter_context(pa.OSFile(path, "wb"))
-        if place.compression is not None:
-            sink = stack.enter_context(pa.CompressedOutputStream(sink, place.compression))
+            path = stack.enter_context(files.replacing_path(file.path))
+            stream = stack.enter_context(pa.OSFile(path, "wb"))
+        if file.compression is not None:
+            stream = stack.enter_context(pa.CompressedOutputStream(stream, file.compression))
         try:
-            yield sink
+            yield stream
         except BaseException:
-            if valve is not None:
-                valve.shut = True
+            if pipe is not None:
+                pipe.discard = True
             raise
-    if place.path == "-":
+    if file.path == "-":
         sys.stdout.buffer.flush()
 
 
-class _Valve(io.RawIOBase):
-    """Where bytes go on to a pipe, until it is shut.
+class _Pipe(io.RawIOBase):
+    """Writes to a pipe until `discard` is set.
 
-    Arrow writes the end of a table even after an error, and would wait for ever for somebody to read it.
+    Arrow writes the end of a table even after an error, and would block if the pipe is full.
     """
 
-    shut = False
+    discard = False
 
-    def __init__(self, pipe: Any) -> None:
-        self._pipe = pipe
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
     def writable(self) -> bool:
         return True
 
     def write(self, content: Any) -> int:
-        left = memoryview(content).cast("B")
-        size = len(left)
-        while len(left) and not self.shut:
-            left = left[self._pipe.write(left) :]
+        rest = memoryview(content).cast("B")
+        size = len(rest)
+        try:
+            while len(rest) and not self.discard:
+                rest = rest[self._stream.write(rest) :]
+        except BaseException:
+            self.discard = True
+            raise
         return size
 
 
 @contextlib.contextmanager
-def _parquet_writer(sink: Any, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
+def _parquet_writer(stream: Any, schema: Any, source: Source) -> Iterator[Callable[[Any], None]]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    least = 1 if source.place.format == "parquet" else ROWS
-    waiting: list[Any] = []
+    smallest_group = 1 if source.file.format == "parquet" else ROWS
+    pending: list[Any] = []
     compression = source.compression
     if isinstance(compression, dict):
-        new = set(schema.names) - set(source.schema.names)
-        compression = compression | dict.fromkeys(new, next(iter(compression.values()), "snappy"))
-    writer = parquet.ParquetWriter(sink, schema, compression=compression)
-
-    def flush() -> None:
-        table = pa.Table.from_batches(waiting, schema)
-        waiting.clear()
-        writer.write_table(table, row_group_size=ROWS)
+        new_columns = set(schema.names) - set(source.schema.names)
+        compression = compression | dict.fromkeys(new_columns, next(iter(compression.values()), "snappy"))
+    writer = parquet.ParquetWriter(stream, schema, compression=compression)
 
     def write(batch: Any) -> None:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= least:
+        pending.append(batch)
+        if sum(map(len, pending)) >= smallest_group:
             flush()
+
+    def flush() -> None:
+        table = pa.Table.from_batches(pending, schema)
+        pending.clear()
+        writer.write_table(table, row_group_size=ROWS)
 
     try:
         yield write
-        if waiting:
+        if pending:
             flush()
         writer.close()
     finally:
-        writer.is_open = False  # else it would try once more when it is forgotten
+        writer.is_open = False  # otherwise its destructor closes it again after an error
 
 
-@contextlib.contextmanager
-def _text_writer(sink: Any, schema: Any, delimiter: str) -> Iterator[Callable[[Any], None]]:
+def _text_writer(stream: Any, schema: Any, delimiter: str) -> Callable[[Any], None]:
     import pyarrow as pa
-    import pyarrow.csv as text
+    import pyarrow.csv
 
-    def written(batch: Any, quoting: str) -> Any:
-        memory = pa.BufferOutputStream()
-        options = text.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
-        text.write_csv(batch, memory, options)
-        return memory.getvalue()
+    def as_csv(batch: Any, quoting: str) -> Any:
+        content = pa.BufferOutputStream()
+        options = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
+        pa.csv.write_csv(batch, content, options)
+        return content.getvalue()
 
     def write(batch: Any) -> None:
-        batch = _without_views(batch)
-        # Arrow quotes all text or none: none, unless a batch has delimiters, quotes or ends of lines in it
+        # Arrow cannot write string views, which polars exports
+        columns = [one.cast(pa.large_string()) if str(one.type) == "string_view" else one for one in batch.columns]
+        batch = pa.RecordBatch.from_arrays(columns, names=schema.names)
+        # Arrow quotes either all strings or none; quotes are needed only if a string has special characters
         try:
-            content = written(batch, "none")
+            content = as_csv(batch, "none")
         except pa.ArrowInvalid:
-            content = written(batch, "needed")
-        sink.write(content)
+            content = as_csv(batch, "needed")
+        stream.write(content)
 
     header = io.StringIO()
     csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
-    sink.write(header.getvalue().encode())
-    yield write
-
-
-def _without_views(batch: Any) -> Any:
-    """The same rows, with text that Arrow can write as text; the streams of polars, say, have views."""
-    import pyarrow as pa
-
-    names = batch.schema.names
-    columns = [one.cast(pa.large_string()) if str(one.type) == "string_view" else one for one in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-@contextlib.contextmanager
-def _stream_writer(sink: Any, schema: Any) -> Iterator[Callable[[Any], None]]:
-    from pyarrow import ipc
-
-    writer = ipc.new_stream(sink, schema)
-    yield writer.write_batch
-    writer.close()
+    stream.write(header.getvalue().encode())
+    return write

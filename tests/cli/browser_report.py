@@ -1,7 +1,7 @@
 """The page of `staircase-fast report` in a real browser: `make test-browser`.
 
-It makes reports by the command line and opens them in headless Chromium, which is told what to do through a pipe
-(the DevTools protocol).  Installs Chromium from Debian's packages if there is none and it may; CHROMIUM names another.
+Reports are made by the command line and opened in headless Chromium, which is controlled through a pipe (the DevTools
+protocol).  Chromium is installed from Debian's packages if it is missing; CHROMIUM names another browser.
 """
 
 import base64
@@ -45,12 +45,12 @@ def main() -> None:
             check_that_errors_are_seen(tab, Path(folder))
             for name, (page, told) in pages.items():
                 check_page(tab, page, told, pictures / name)
-                print(f"{name}: picture, numbers and log are as they should be")
-    print(f"looked at with {browser}; screenshots are in {pictures}")
+                print(f"{name}: picture, numbers and log are correct")
+    print(f"opened with {browser}; screenshots are in {pictures}")
 
 
 def find_browser() -> str:
-    """The path of Chromium, which is installed if need and permission be."""
+    """The path of Chromium, which is installed if necessary and possible."""
     names = [os.environ["CHROMIUM"]] if os.environ.get("CHROMIUM") else BROWSERS
     for attempt in range(2):
         for name in names:
@@ -77,7 +77,7 @@ def install() -> None:
 
 
 def make_reports(folder: Path) -> dict[str, tuple[Path, dict]]:
-    """Pages by name, and what `--json` says of the same reports: a model of other rows; of groups; hostile names."""
+    """Pages and their `--json` results by name: a model of other rows, a model with groups, hostile names."""
     scores, labels = demo.overconfident_model(60_000)
     groups = np.where(np.arange(len(scores)) % 3, "<b>north</b>", "south & west")
     table = pa.table({"score": scores, "label": labels, "group": groups, HOSTILE: scores})
@@ -106,10 +106,10 @@ def command(*words) -> dict:
 
 
 class Browser:
-    """A tab of a browser of its own: no profile, no network."""
+    """A tab in a new browser without a profile and without network."""
 
     def __init__(self, path: str, profile: Path) -> None:
-        # the browser reads from 3 and writes to 4: ours must not be there when they are put in place
+        # the browser reads from 3 and writes to 4, so our ends must have other numbers
         (theirs_in, self.commands), (self.answers, theirs_out) = os.pipe(), os.pipe()
         theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs_in, theirs_out)]
 
@@ -140,7 +140,7 @@ class Browser:
         self.process.wait(PATIENCE)
 
     def __call__(self, method: str, **parameters):
-        """What a command answers."""
+        """Send a command and return the answer."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session and not method.startswith(("Target.", "Browser.")):
@@ -164,17 +164,17 @@ class Browser:
                 sys.exit(f"the browser has not answered for {PATIENCE} seconds")
             piece = os.read(self.answers, 1 << 20)
             if not piece:
-                sys.exit("the browser has ended by itself")
+                sys.exit("the browser has exited")
             self.rest += piece
 
     def open(self, page: Path, **media) -> list[str]:
-        """Open a page, and return what is wrong with it by the browser's log."""
+        """Open a page and return the errors in the browser's log."""
         self("Emulation.setEmulatedMedia", **media)
         self.events.clear()
         self("Page.navigate", url=page.resolve().as_uri())
         if not any(given.get("method") == "Page.loadEventFired" for given in self.events):
             self._until(lambda given: given.get("method") == "Page.loadEventFired")
-        self.value("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")  # late complaints
+        self.value("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")  # wait for late errors
         return [line for given in self.events for line in complaint(given)]
 
     def value(self, expression: str):
@@ -202,7 +202,7 @@ def complaint(event: dict) -> list[str]:
 
 
 def check_that_errors_are_seen(tab: Browser, folder: Path) -> None:
-    """A test that cannot fail is none: a page that is wrong must be found out."""
+    """Check that errors in a page are detected."""
     page = folder / "wrong.html"
     page.write_text("<!DOCTYPE html><img src='missing.png'><script>nothing_of_this_name()</script>")
     found = tab.open(page)
@@ -222,7 +222,7 @@ def check_page(tab: Browser, page: Path, told: dict, picture: Path) -> None:
     assert seen["light"].mean() > 0.7, "the picture must be light on a light page"
     assert seen["dark"].mean() < 0.4, "the picture must be dark on a dark page"
     assert not tab.open(page, media="print")
-    assert tab.value("document.querySelector('.long').scrollHeight <= document.querySelector('.long').clientHeight + 2")
+    assert tab.value("[...document.querySelectorAll('div')].every(box => box.scrollHeight <= box.clientHeight + 2)")
     assert tab.value("document.title").startswith("Calibration of "), tab.value("document.title")
     assert tab.value("document.scripts.length + document.querySelectorAll('b, [onerror]').length") == 0
 
@@ -234,7 +234,7 @@ def check_numbers(tab: Browser, told: dict) -> None:
     for name, value, shown in cells:
         assert np.isclose(float(shown), float(value), rtol=1e-5, atol=0), (name, value, shown)
     steps = tab.value("document.querySelectorAll('#steps tbody tr').length")
-    assert steps == (told["steps"] if told["steps"] <= 500 else 50), steps
+    assert steps == min(told["steps"], 500), steps
 
 
 def size_of(tab: Browser, what: str) -> dict:
@@ -242,7 +242,7 @@ def size_of(tab: Browser, what: str) -> dict:
 
 
 def drawn(tab: Browser, path: Path) -> np.ndarray:
-    """The pixels of the picture, which must be there, and not be blank."""
+    """The pixels of the picture, which must exist and not be blank."""
     assert tab.value("document.images.length") == 1
     assert tab.value("document.images[0].complete && document.images[0].naturalWidth") > 100
     assert tab.value("document.images[0].alt.length") > 50

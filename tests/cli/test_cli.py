@@ -1,4 +1,4 @@
-"""The command line: it does what the library does, and whatever goes wrong is one line and leaves nothing behind."""
+"""The command line: results equal those of the library; an error is one line and leaves no files."""
 
 import contextlib
 import decimal
@@ -24,7 +24,7 @@ import pytest
 from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, checks, commands, interrupts, report_page, tables
+from staircase_fast.cli import arguments, columns, commands, interrupts, report_page, tables
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ HERE = os.environ | {"PYTHONPATH": str(Path(sf.__file__).parents[1])}  # the pac
 
 def problem(n=500, seed=0):
     rng = np.random.default_rng(seed)
-    scores = (rng.integers(0, 64, n) / 64).astype(np.float32)  # of few digits: text holds them exactly
+    scores = (rng.integers(0, 64, n) / 64).astype(np.float32)  # exact in text
     return pa.table(
         {
             "id": [f"{number:05}" for number in range(n)],
@@ -51,7 +51,7 @@ def problem(n=500, seed=0):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a problem in it, in which the command line is."""
+    """The current folder, with a problem in it."""
     monkeypatch.chdir(tmp_path)
     parquet.write_table(problem(), "data.parquet", row_group_size=200)
     csv.write_csv(problem(), "data.csv")
@@ -62,16 +62,16 @@ def run(*words):
     return arguments.main([str(word) for word in words])
 
 
-def told(capsys, *words):
-    """What a command that succeeds prints as JSON."""
+def result_of(capsys, *words):
+    """Run a command that succeeds; return its exit code and its result."""
     code = run(*words, "--json")
     shown = capsys.readouterr()
     assert shown.err == ""
     return code, json.loads(shown.out)
 
 
-def refused(capsys, *words):
-    """The one line that a command prints that is refused; it leaves the folder as it was."""
+def error_of(capsys, *words):
+    """Run a command that fails and leaves the folder unchanged; return its one-line message."""
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     code = run(*words)
     shown = capsys.readouterr()
@@ -94,9 +94,9 @@ def test_fit_writes_what_the_library_fits(folder, capsys, name):
     assert "rows                500\n" in shown
 
 
-def test_fit_takes_weights_losses_bounds_and_directions(folder, capsys):
+def test_fit_passes_weights_losses_bounds_and_directions_to_the_library(folder, capsys):
     words = ["--weight", "weight", "--loss", "huber:0.3", "--bounds", "0.2,", "--direction", "auto", "--threads", "1"]
-    code, result = told(capsys, "fit", "data.parquet", "--model", "m.json", *words)
+    code, result = result_of(capsys, "fit", "data.parquet", "--model", "m.json", *words)
     data = problem()
     expected = sf.fit(
         data["score"].to_numpy(), data["label"].to_numpy(), sample_weight=data["weight"].to_numpy(),
@@ -111,7 +111,7 @@ def test_fit_takes_weights_losses_bounds_and_directions(folder, capsys):
     }  # fmt: skip
 
 
-def test_labels_may_be_true_and_false_in_text_and_rows_may_fall(folder, capsys):
+def test_text_labels_may_be_true_and_false_and_fits_may_decrease(folder, capsys):
     Path("a.tsv").write_text("s\ty\n1\tTrue\n2\tFalse\n3\tFalse\n")
     assert run("fit", "a.tsv", "--score", "s", "--label", "y", "--model", "-", "--direction", "decreasing") == 0
     shown = capsys.readouterr()
@@ -136,7 +136,7 @@ def test_streaming_gives_the_same_model(folder, capsys, monkeypatch, name):
     assert Path("a.json").read_text() == Path("b.json").read_text()
 
 
-def test_apply_adds_a_column_and_keeps_all_else(folder, capsys):
+def test_apply_adds_a_column_and_keeps_the_others(folder, capsys):
     run("fit", "data.parquet", "--model", "m.json")
     assert run("apply", "data.parquet", "--model", "m.json", "--output", "out.parquet") == 0
     found, given, stairs = parquet.read_table("out.parquet"), problem(), sf.Staircase.load("m.json")
@@ -146,7 +146,7 @@ def test_apply_adds_a_column_and_keeps_all_else(folder, capsys):
 
 
 @pytest.mark.parametrize(("interpolation", "outside"), [("step", "clip"), ("linear", "nan")])
-def test_apply_to_text_keeps_it_as_it_stands(folder, capsys, monkeypatch, interpolation, outside):
+def test_apply_does_not_change_the_text_of_other_columns(folder, capsys, monkeypatch, interpolation, outside):
     monkeypatch.setattr(tables, "_BLOCK", 1000)
     stairs = sf.fit([0.2, 0.5, 0.7], [0, 1, 2])
     stairs.save("m.json")
@@ -169,10 +169,10 @@ def test_text_without_rows_gets_its_new_column(folder, capsys):
     assert parquet.read_table("b.parquet").schema.names == ["score", "calibrated"]
 
 
-def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
+def test_an_existing_column_is_replaced_only_with_replace(folder, capsys):
     sf.fit([0, 1], [3, 4]).save("m.json")
-    message = refused(capsys, "apply", "data.csv", "--model", "m.json", "--output", "out.csv", "--name", "city")
-    assert "data.csv: column 'city' is already there; give another --name, or --replace it." in message
+    message = error_of(capsys, "apply", "data.csv", "--model", "m.json", "--output", "out.csv", "--name", "city")
+    assert "data.csv: column 'city' already exists; use --name or --replace." in message
     words = "--name", "score", "--replace"
     assert run("apply", "data.parquet", "--model", "m.json", "--output", "data.parquet", *words) == 0
     found = parquet.read_table("data.parquet")
@@ -180,19 +180,19 @@ def test_a_column_is_replaced_if_that_is_asked_for(folder, capsys):
     assert set(found["score"].to_pylist()) == {3.0}
 
 
-def test_a_column_that_stands_there_twice_is_not_replaced(folder, capsys):
+def test_a_column_that_appears_twice_cannot_be_replaced(folder, capsys):
     Path("a.csv").write_text("score,x,x\n1,2,3\n")
     sf.fit([0], [5]).save("m.json")
     words = "apply", "a.csv", "--model", "m.json", "--name", "x", "--replace", "--output", "out.csv"
-    assert "a.csv: column 'x' stands there 2 times." in refused(capsys, *words)
+    assert "a.csv: column 'x' appears twice." in error_of(capsys, *words)
     assert not Path("out.csv").exists()
 
 
 @pytest.mark.parametrize("group", ["city", "zone", "code"])
 @pytest.mark.parametrize("fitted", ["data.parquet", "data.csv"])
 @pytest.mark.parametrize("applied", ["data.parquet", "data.csv"])
-def test_groups_have_staircases_of_their_own_whatever_the_format(folder, capsys, group, fitted, applied):
-    code, result = told(capsys, "fit", fitted, "--group", group, "--model", "m")
+def test_each_group_has_its_own_staircase_in_every_format(folder, capsys, group, fitted, applied):
+    code, result = result_of(capsys, "fit", fitted, "--group", group, "--model", "m")
     assert (code, result["groups"]) == (0, 3 if group == "zone" else 2)
     assert run("apply", applied, "--group", group, "--model", "m", "--output", "out.parquet") == 0
     data = problem()
@@ -201,7 +201,7 @@ def test_groups_have_staircases_of_their_own_whatever_the_format(folder, capsys,
     found = parquet.read_table("out.parquet")["calibrated"].to_numpy()
     np.testing.assert_array_equal(found, expected.predict(data["score"], data[group]))
     capsys.readouterr()
-    code, result = told(capsys, "certify", applied, "--group", group, "--model", "m")
+    code, result = result_of(capsys, "certify", applied, "--group", group, "--model", "m")
     assert (code, result["optimal"], result["groups_failed"]) == (0, True, [])
 
 
@@ -211,23 +211,23 @@ def test_a_group_that_was_not_fitted_needs_a_default(folder, capsys, monkeypatch
     sf.fit_groups([0, 1], [0, 1], ["oslo", "oslo"]).save("m")
     sf.fit([0], [5]).save("default.json")
     words = "data.parquet", "--group", "city", "--model", "m"
-    message = refused(capsys, "apply", *words, "--output", "out.parquet")
-    assert f"got 'rome' at index {data['city'].to_pylist().index('rome')}." in message
-    assert "column 'city' must be groups that were fitted" in message
+    message = error_of(capsys, "apply", *words, "--output", "out.parquet")
+    row = data["city"].to_pylist().index("rome")
+    assert f"data.parquet: Group 'rome' (row {row}) was not fitted; pass --default for groups" in message
     assert run("apply", *words, "--output", "out.parquet", "--default", "default.json") == 0
     capsys.readouterr()
     found = parquet.read_table("out.parquet")
     assert set(found.filter(pa.compute.equal(found["city"], "rome"))["calibrated"].to_pylist()) == {5.0}
-    assert "'rome'" in refused(capsys, "certify", *words)
+    assert f"data.parquet: Group 'rome' (row {row}) was not fitted.\n" in error_of(capsys, "certify", *words)
 
 
-def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
+def test_the_exit_code_of_certify_reports_whether_the_model_is_optimal(folder, capsys):
     run("fit", "data.parquet", "--model", "m.json")
     capsys.readouterr()
-    code, result = told(capsys, "certify", "data.parquet", "--model", "m.json")
+    code, result = result_of(capsys, "certify", "data.parquet", "--model", "m.json")
     assert (code, result["optimal"]) == (0, True)
     sf.fit([0.2, 0.5], [0, 1]).save("m.json")
-    code, result = told(capsys, "certify", "data.parquet", "--model", "m.json", "--loss", "expectile:0.3")
+    code, result = result_of(capsys, "certify", "data.parquet", "--model", "m.json", "--loss", "expectile:0.3")
     data = problem()
     proof = sf.certify(sf.Staircase.load("m.json"), data["score"], data["label"], loss=sf.losses.Expectile(0.3))
     assert code == arguments.NOT_OPTIMAL
@@ -238,24 +238,24 @@ def test_certify_tells_the_optimum_from_others_by_its_exit_code(folder, capsys):
 
 @pytest.mark.parametrize("encoded", [False, True])
 @pytest.mark.parametrize("words", [["certify"], ["apply", "--output", "out.csv"]])
-def test_rows_without_a_group_are_refused(folder, capsys, words, encoded):
+def test_a_missing_group_is_an_error(folder, capsys, words, encoded):
     data = problem()
     sf.fit_groups(data["score"], data["label"], data["city"]).save("m")
     city = pa.chunked_array([[*data["city"].to_pylist()[:-1], None]])
     place = data.schema.names.index("city")
     parquet.write_table(data.set_column(place, "city", city.dictionary_encode() if encoded else city), "a.parquet")
-    message = f"a.parquet: column 'city' must not have missing entries; got None at index {len(data) - 1}."
-    assert message in refused(capsys, *words, "a.parquet", "--group", "city", "--model", "m")
+    message = f"a.parquet: column 'city' must not have missing entries; got None in row {len(data) - 1}."
+    assert message in error_of(capsys, *words, "a.parquet", "--group", "city", "--model", "m")
 
 
-def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
+def test_certify_names_the_groups_that_are_not_optimal(folder, capsys):
     data = problem()
     good = sf.fit_groups(data["score"], data["label"], data["city"])
     parts = good.parts()
     parts["step_values"] = parts["step_values"].copy()
     parts["step_values"][-1] += 0.25  # of rome
     sf.StaircaseMap(**parts).save("m")
-    code, result = told(capsys, "certify", "data.parquet", "--group", "city", "--model", "m")
+    code, result = result_of(capsys, "certify", "data.parquet", "--group", "city", "--model", "m")
     assert code == arguments.NOT_OPTIMAL
     assert result["groups_failed"] == ["rome"]
     assert data["city"][result["worst_index"]].as_py() == "rome"
@@ -265,44 +265,44 @@ def test_certify_of_groups_names_those_that_are_not_optimal(folder, capsys):
 @pytest.mark.parametrize(
     ("content", "words", "message"),
     [
-        ("score,label\n0.1,0\n", ["--score", "skore"], "a.csv: no column 'skore'; there are 'score', 'label'."),
-        ("score,label\n0.1,0\n", ["--weight", "w"], "a.csv: no column 'w'; there are 'score', 'label'."),
-        ("score,label\n0.1,0\nhigh,1\n", [], "a.csv: column 'score' must hold numbers; got 'high' at index 1."),
-        ("score,label\n0.1,0\n0.2,\n", [], "a.csv: column 'label' must not have missing entries; got '' at index 1."),
-        ("score,label\n0.1,0\nnan,1\n", [], "a.csv: column 'score' must not be NaN; got nan at index 1."),
-        ("score,label\n0.1,0\n0.2,inf\n", [], "a.csv: column 'label' must be finite; got inf at index 1."),
-        ("score,label\n0.1,2\n", ["--loss", "log"], "a.csv: column 'label' must be in [0, 1] for log_loss; got 2.0 at"),
-        ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 at index 0."),
+        ("score,label\n0.1,0\n", ["--score", "x"], "a.csv: there is no column 'x'; the columns are 'score', 'label'."),
+        ("score,label\n0.1,0\n", ["--weight", "w"], "a.csv: there is no column 'w'; the columns are 'score', 'label'."),
+        ("score,label\n0.1,0\nhigh,1\n", [], "a.csv: column 'score' must hold numbers; got 'high' in row 1."),
+        ("score,label\n0.1,0\n0.2,\n", [], "a.csv: column 'label' must not have missing entries; got '' in row 1."),
+        ("score,label\n0.1,0\nnan,1\n", [], "a.csv: column 'score' must not be NaN; got nan in row 1."),
+        ("score,label\n0.1,0\n0.2,inf\n", [], "a.csv: column 'label' must be finite; got inf in row 1."),
+        ("score,label\n0.1,2\n", ["--loss", "log"], "column 'label' must be in [0, 1] for log_loss; got 2.0 in row 0."),
+        ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 in row 0."),
         ("score,label\n", [], "a.csv: there are no rows."),
         ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
-        ("", [], "a.csv: the file is empty; the first line must name the columns."),
+        ("", [], "a.csv: the first line must name the columns; the file is empty."),
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
-        ("score,label\n1,2,3\n", [], "a.csv: CSV parse error: at index 0: Expected 2 columns, got 3: 1,2,3"),
-        ("score;label\n1;2\n", [], "a.csv: no column 'score'; there are 'score;label': say --delimiter ';' if"),
-        ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' at index 0."),
+        ("score,label\n1,2,3\n", [], "a.csv: the text cannot be parsed; Expected 2 columns, got 3: 1,2,3 in row 0."),
+        ("score;label\n1;2\n", [], "'score;label'. If ';' separates the columns, use --delimiter."),
+        ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' in row 0."),
     ],
 )  # fmt: skip
-def test_data_that_is_wrong_is_refused_in_one_line(folder, capsys, content, words, message):
+def test_invalid_data_is_reported_in_one_line(folder, capsys, content, words, message):
     Path("a.csv").write_text(content)
-    Path("m.json").write_text("what was there before")
-    assert message in refused(capsys, "fit", "a.csv", "--model", "m.json", *words)
+    Path("m.json").write_text("old content")
+    assert message in error_of(capsys, "fit", "a.csv", "--model", "m.json", *words)
 
 
 @pytest.mark.parametrize("words", [["fit"], ["fit", "--streaming"], ["apply", "--output", "out.parquet"], ["certify"]])
 @pytest.mark.parametrize("bad", [None, "x", np.nan])
-def test_the_row_that_is_wrong_is_counted_over_all_batches(folder, capsys, monkeypatch, words, bad):
+def test_errors_count_rows_over_all_batches(folder, capsys, monkeypatch, words, bad):
     monkeypatch.setattr(tables, "ROWS", 100)
     scores = problem()["score"].to_pylist()
     scores[321] = bad
     data = problem().set_column(1, "score", pa.array([str(x) for x in scores] if bad == "x" else scores))
     parquet.write_table(data, "bad.parquet", row_group_size=150)
     sf.fit([0], [0]).save("m.json")
-    message = refused(capsys, words[0], "bad.parquet", "--model", "m.json", *words[1:])
+    message = error_of(capsys, words[0], "bad.parquet", "--model", "m.json", *words[1:])
     assert message.startswith("staircase-fast: bad.parquet: column 'score' must ")
-    assert message.endswith(f"got {bad!r} at index 321.\n")
+    assert message.endswith(f"got {bad!r} in row 321.\n")
 
 
-def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
+def test_invalid_files_are_reported_in_one_line(folder, capsys):
     sf.fit([0], [0]).save("m.json")
     Path("short.parquet").write_bytes(Path("data.parquet").read_bytes()[:1000])
     Path("latin.csv").write_bytes("scöre,label\n1,2\n".encode("latin-1"))
@@ -311,45 +311,30 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
     Path("empty.arrows").touch()
     Path("not.json").write_text('{"format": "other"}')
     for words, message in {
-        ("fit", "none.parquet", "--model", "x"): "none.parquet: No such file or directory",
-        ("fit", "none.csv", "--model", "x"): "none.csv: No such file or directory",
-        ("fit", "data", "--model", "x"): "data: the name does not tell the format",
-        ("fit", "short.parquet", "--model", "x"): "short.parquet: Parquet magic bytes not found",
-        ("fit", "empty.parquet", "--model", "x"): "empty.parquet: Parquet file size is 0 bytes",
-        ("fit", "empty.arrows", "--model", "x"): "empty.arrows: ",
-        ("fit", "latin.csv", "--model", "x"): "latin.csv: text must be UTF-8; got byte 0xf6 at 2 of the first",
-        ("fit", "binary.csv", "--model", "x"): "binary.csv: column 'label' must be text in UTF-8.",
-        ("fit", ".", "--format", "csv", "--model", "x"): "directory",
-        ("fit", "data.csv", "--model", "none/x"): "none/x: No such file or directory",
-        ("fit", "data.csv", "--model", "data.csv/x"): "data.csv/x: Not a directory",
-        ("fit", "data.csv", "--group", "id", "--streaming", "--model", "x"): "--streaming fits all rows together",
-        (
-            "fit",
-            "data.csv",
-            "--direction",
-            "auto",
-            "--streaming",
-            "--model",
-            "x",
-        ): "--streaming must be told a direction",
-        ("fit", "data.csv", "--group", "id", "--model", "-"): "a model of groups is not text",
-        ("apply", "data.csv", "--model", "none", "--output", "x.csv"): "none: No such file or directory",
-        (
-            "apply",
-            "data.csv",
-            "--model",
-            "not.json",
-            "--output",
-            "x.csv",
-        ): "not.json: field `format` must be 'staircase_fast'; got 'other'.",
-        ("apply", "data.csv", "--model", "m.json", "--output", "x"): "x: the name does not tell the format",
-        ("apply", "data.csv", "--model", "m.json", "--output", "none/x.csv"): "none/x.csv: No such file or directory",
-        ("apply", "data.csv", "--model", "m.json", "--output", "x.csv", "--group", "id"): "the model has no groups",
-        ("certify", "data.csv", "--model", "m.json", "--group", "id"): "the model has no groups",
+        "fit none.parquet --model x": "none.parquet: No such file or directory",
+        "fit none.csv --model x": "none.csv: No such file or directory",
+        "fit data --model x": "data: cannot infer the format from the file name; use --format.",
+        "fit short.parquet --model x": "short.parquet: Parquet magic bytes not found",
+        "fit empty.parquet --model x": "empty.parquet: Parquet file size is 0 bytes",
+        "fit empty.arrows --model x": "empty.arrows: ",
+        "fit latin.csv --model x": "latin.csv: the first line must name the columns; 'utf-8' codec can't decode byte",
+        "fit binary.csv --model x": "binary.csv: column 'label' cannot be parsed; CSV conversion error to string",
+        "fit . --format csv --model x": "directory",
+        "fit data.csv --model none/x": "none/x: No such file or directory",
+        "fit data.csv --model data.csv/x": "data.csv/x: Not a directory",
+        "fit data.csv --group id --streaming --model x": "--streaming fits all rows together; got --group id.",
+        "fit data.csv --direction auto --streaming --model x": "--streaming needs a direction; got --direction auto.",
+        "fit data.csv --group id --model -": "a model with groups cannot be written to standard output",
+        "apply data.csv --model none --output x.csv": "none: No such file or directory",
+        "apply data.csv --model not.json --output x.csv": "not.json: field `format` must be 'staircase_fast'; got",
+        "apply data.csv --model m.json --output x": "x: cannot infer the format from the file name; use --format.",
+        "apply data.csv --model m.json --output none/x.csv": "none/x.csv: No such file or directory",
+        "apply data.csv --model m.json --output x.csv --group id": "m.json: the model has no groups; got --group id.",
+        "certify data.csv --model m.json --group id": "m.json: the model has no groups; got --group id.",
     }.items():
-        assert message in refused(capsys, *words), words
+        assert message in error_of(capsys, *words.split()), words
     sf.fit_groups([0], [0], [0]).save("map")
-    assert "--group" in refused(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
+    assert "--group" in error_of(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
 
 
 @pytest.mark.parametrize(
@@ -363,27 +348,30 @@ def test_files_that_are_wrong_are_refused_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--loss", "huber:x"], "`delta` of 'huber' must be a number; got 'x'"),
         (["fit", "a.csv", "--model", "m", "--loss", "huber:-1"], "`delta` must be"),
         (["fit", "a.csv", "--model", "m", "--loss", "log:1"], "`loss` 'log' has no parameter; got '1'"),
-        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must say its exponent, as in power:1.5"),
-        (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be two numbers LO,HI"),
+        (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must include its exponent, as in power:1.5"),
+        (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be LO,HI, where"),
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
-        (["fit", "a.csv", "--model", "m", "--threads", "0"], "`threads` must be an integer >= 1; got '0' (see"),
-        (["fit", "a.csv", "--model", "m", "--threads", "x"], "`threads` must be an integer >= 1"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], "--threads: must be an integer >= 1; got '0' (see"),
+        (["fit", "a.csv", "--model", "m", "--threads", "x"], "--threads: must be an integer >= 1"),
         (
             ["fit", "a.csv", "--model", "m", "--delimiter", ";;"],
-            "`delimiter` must be a single ASCII character; got ';;'",
+            "--delimiter: must be a single ASCII character; got ';;'",
         ),
-        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "`delimiter` must be a single ASCII character; got ''"),
-        (["fit", "a.csv", "--model", "m", "--delimiter", "é"], "`delimiter` must be a single ASCII character; got 'é'"),
+        (["fit", "a.csv", "--model", "m", "--delimiter", ""], "--delimiter: must be a single ASCII character; got ''"),
+        (
+            ["fit", "a.csv", "--model", "m", "--delimiter", "é"],
+            "--delimiter: must be a single ASCII character; got",
+        ),
         (["fit", "a.csv", "--model", "./a.csv"], "DATA and --model must be different files; both are"),
-        (["fit", "a.csv", "--model", "-", "--json"], "--json and what is written to - cannot share standard output"),
+        (["fit", "a.csv", "--model", "-", "--json"], "--json and an output of - cannot share standard output"),
         (["apply", "-", "--model", "-", "--output", "o"], "DATA and --model must be different files; both are '-'"),
         (["apply", "a.csv", "--model", "m", "--output", "m"], "--model and --output must be different files"),
         (["report", "a.csv", "--output", "a", "--plot", "a"], "--output and --plot must be different files; both are"),
         (["report", "a.csv", "--output", "a.csv"], "DATA and --output must be different files; both are 'a.csv'"),
-        (["demo", "--rows", "-5"], "`rows` must be an integer >= 1"),
+        (["demo", "--rows", "-5"], "--rows: must be an integer >= 1"),
     ],
 )
-def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words, message):
+def test_invalid_arguments_are_reported_in_one_line(capsys, words, message):
     with pytest.raises(SystemExit) as ended:
         run(*words)
     assert ended.value.code == arguments.USAGE
@@ -392,14 +380,14 @@ def test_a_command_line_that_makes_no_sense_is_refused_in_one_line(capsys, words
     assert shown.count("\n") == 1
 
 
-def test_bounds_may_begin_with_a_minus(folder):
+def test_bounds_may_start_with_a_minus(folder):
     Path("a.csv").write_text("score,label\n1,-9\n2,9\n")
     for words in (["--bounds", "-1,1"], ["--bounds=-1,1"], ["--bounds", "-inf,5", "--bounds", "-1,1"]):
         assert run("fit", "a.csv", *words, "--model", "m.json") == 0
         assert sf.Staircase.load("m.json").values.tolist() == [-1, 1]
 
 
-def test_apply_draws_straight_lines_if_told(folder):
+def test_apply_interpolates_as_the_library_does(folder):
     Path("a.csv").write_text("score,label\n1,0\n2,0\n3,1\n4,1\n")
     stairs = sf.fit([1, 2, 3, 4], [0, 0, 1, 1])
     stairs.save("m.json")
@@ -409,47 +397,47 @@ def test_apply_draws_straight_lines_if_told(folder):
         assert [float(line.split(",")[-1]) for line in Path("b.csv").read_text().splitlines()[1:]] == expected.tolist()
 
 
-def test_groups_that_were_not_fitted_are_told_by_column_and_row(folder, capsys):
+def test_errors_about_groups_name_the_group_and_the_row(folder, capsys):
     sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
     for group, message in (
-        ("9", "a.csv: column 'g' must be groups that were fitted, or --default a staircase; got 9 at index 1."),
-        ("x", "a.csv: column 'g' must be groups of the model, which are of type int; got 'x' at index 1."),
+        ("9", "a.csv: Group 9 (row 1) was not fitted; pass --default for groups that were not fitted."),
+        ("x", "a.csv: column 'g' must hold groups of type int, as in the model; got 'x' in row 1."),
     ):
         Path("a.csv").write_text(f"score,label,g\n1,0,7\n2,1,{group}\n")
         words = ("apply", "a.csv", "--group", "g", "--model", "map", "--output", "b.csv")
-        assert message in refused(capsys, *words)
+        assert message in error_of(capsys, *words)
 
 
 @pytest.mark.parametrize("words", [["certify"], ["apply", "--output", "out.parquet"]])
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (pa.array([7.0, 8.0]), "must be integers, strings or bools; got 7.0 at index 0."),
-        (pa.array([Decimal(7), Decimal(8)]), "must be integers, strings or bools; got Decimal('7') at index 0."),
-        (pa.DictionaryArray.from_arrays([0, 1], [7, None]), "must not have missing entries; got None at index 1."),
-        (pa.array([9, 3]), "must be groups that were fitted, or --default a staircase; got 9 at index 0."),
+        (pa.array([7.0, 8.0]), "must be integers, strings or bools; got 7.0"),
+        (pa.array([Decimal(7), Decimal(8)]), "must be integers, strings or bools; got Decimal('7')"),
+        (pa.DictionaryArray.from_arrays([0, 1], [7, None]), "must not have missing entries; got None"),
+        (pa.array([9, 3]), "Group 9 (row 0) was not fitted"),
     ],
     ids=["floats", "decimals", "null in a dictionary", "unknown"],
 )
-def test_all_commands_refuse_the_same_groups(folder, capsys, groups, message, words):
+def test_all_commands_reject_the_same_groups(folder, capsys, groups, message, words):
     sf.fit_groups([1, 2], [0, 1], [7, 8]).save("map")
     with ipc.new_stream("a.arrows", pa.schema({"score": pa.int64(), "label": pa.int64(), "g": groups.type})) as file:
         file.write(pa.record_batch([pa.array([1, 2]), pa.array([0, 1]), groups], names=["score", "label", "g"]))
-    assert f"column 'g' {message}" in refused(capsys, *words, "a.arrows", "--group", "g", "--model", "map")
+    assert message in error_of(capsys, *words, "a.arrows", "--group", "g", "--model", "map")
 
 
-def test_certify_takes_rows_of_a_group_together_that_a_dictionary_has_twice(folder, capsys):
+def test_certify_merges_groups_that_appear_twice_in_a_dictionary(folder, capsys):
     twice = pa.DictionaryArray.from_arrays([0, 1, 2], ["a", "b", "a"])
     table = pa.table({"score": [1, 2, 3], "label": [1, 5, 0], "g": twice})
     with ipc.new_stream("a.arrows", table.schema) as file:
         file.write(table)
     sf.fit_groups([1, 2, 3], [1, 5, 0], ["a", "b", "a"]).save("map")
-    code, result = told(capsys, "certify", "a.arrows", "--group", "g", "--model", "map")
+    code, result = result_of(capsys, "certify", "a.arrows", "--group", "g", "--model", "map")
     assert (code, result["groups"], result["groups_failed"]) == (0, 2, [])
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, capsys, kind):
+def test_missing_scores_get_null_values_with_missing_null(folder, capsys, kind):
     table = pa.table({"score": [1.0, None, 3.0, 2.0], "g": pa.array(["a", "z", "b", "a"]).dictionary_encode()})
     if kind == "csv":
         Path("a.csv").write_text("score,g\n1,a\n,z\n 3,b\n2,a\n")
@@ -458,7 +446,7 @@ def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, caps
     sf.fit([1, 2, 3], [0, 1, 2]).save("m.json")
     sf.fit_groups([1, 2, 3], [0, 1, 5], ["a", "a", "b"]).save("map")
     data, made = f"a.{kind}", f"b.{kind}"
-    assert "must not have missing entries" in refused(capsys, "apply", data, "--model", "m.json", "--output", made)
+    assert "must not have missing entries" in error_of(capsys, "apply", data, "--model", "m.json", "--output", made)
     for model, expected in ((["m.json"], [0, None, 2, 1]), (["map", "--group", "g"], [0, None, 5, 1])):
         words = ["apply", data, "--missing", "null", "--output", made, "--model", *model]
         assert run(*words) == 0
@@ -467,10 +455,17 @@ def test_where_a_score_is_missing_its_value_is_missing_if_it_may_be(folder, caps
     capsys.readouterr()
     sf.fit([1, 2], [0, 1]).save("m.json")
     words = ["apply", data, "--missing", "null", "--out-of-bounds", "raise", "--model", "m.json", "--output", made]
-    assert "got 3.0 at index 2" in refused(capsys, *words)  # a row of the file, not of those with a score
+    assert "got 3.0 in row 2" in error_of(capsys, *words)  # counted in the file, with rows that have no score
 
 
-def test_a_file_may_have_no_score_at_all(folder):
+def test_a_group_whose_name_looks_like_an_error_message_is_only_a_name(folder, capsys):
+    Path("a.csv").write_text("score,g\n,a\n1,a\n2,at index 999999\n")
+    sf.fit_groups([1, 2], [0, 1], ["a", "a"]).save("map")
+    words = "apply", "a.csv", "--missing", "null", "--group", "g", "--model", "map", "--output", "b.csv"
+    assert "a.csv: Group 'at index 999999' (row 2) was not fitted; pass --default for" in error_of(capsys, *words)
+
+
+def test_all_scores_may_be_missing(folder):
     Path("a.csv").write_text("score,g\n,a\n,b\n")
     parquet.write_table(pa.table({"score": pa.nulls(2), "g": ["a", "b"]}), "a.parquet")
     sf.fit_groups([1, 2], [0, 1], ["a", "b"]).save("map")
@@ -480,7 +475,7 @@ def test_a_file_may_have_no_score_at_all(folder):
         assert parquet.read_table("b.parquet")["calibrated"].to_pylist() == [None, None]
 
 
-def test_what_is_missing_is_null_empty_or_not_a_number():
+def test_null_empty_and_nan_entries_are_missing():
     for given, expected in (
         (pa.array([1.0, None, float("nan"), float("inf")]), [True, False, False, True]),
         (pa.array(["1", "", " ", "NaN", None, "x"]), [True, False, False, False, False, True]),
@@ -488,10 +483,10 @@ def test_what_is_missing_is_null_empty_or_not_a_number():
         (pa.array([1, None]), [True, False]),
         (pa.array([], pa.float64()), []),
     ):
-        assert checks.present(given).tolist() == expected
+        assert columns.present(given).to_pylist() == expected
 
 
-def test_groups_whose_proof_fails_are_listed(folder, capsys):
+def test_groups_that_are_not_optimal_are_listed(folder, capsys):
     Path("a.csv").write_text("score,label,g\n1,0,a\n2,1,b\n")
     for fitted, shown in (([0, 1], "none"), ([1, 0], "a, b")):
         sf.fit_groups([1, 2], fitted, ["a", "b"]).save("map")
@@ -514,7 +509,7 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
     assert len(lines) >= 5
-    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # which is slow
+    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # drawing is slow
     shutil.copy("data.parquet", "past.parquet")
     shutil.copy("data.parquet", "new.parquet")
     for line in lines:
@@ -522,16 +517,16 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
     assert {"model.json", "out.parquet", "report.html", "report.png", "cities.staircases"} <= set(os.listdir())
 
 
-def test_json_has_words_for_numbers_that_are_infinite():
-    assert arguments._plain({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
+def test_json_has_strings_for_infinite_numbers_and_nan():
+    assert arguments._as_json({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
         "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
     }  # fmt: skip
 
 
-def test_what_is_not_installed_is_told_with_its_extra(folder, capsys, monkeypatch):
+def test_an_error_names_the_extra_that_installs_a_missing_library(folder, capsys, monkeypatch):
     for name in ("tqdm", "pyarrow"):
         monkeypatch.setitem(sys.modules, name, None)
-        message = refused(capsys, "fit", "data.csv", "--model", "m.json")
+        message = error_of(capsys, "fit", "data.csv", "--model", "m.json")
         assert f"this needs {name}, which is not installed: pip install 'staircase_fast[cli]'." in message
 
 
@@ -540,18 +535,20 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
+def test_progress_is_shown_only_on_a_terminal(folder, capsys, monkeypatch):
     assert run("fit", "data.csv", "--model", "m.json") == 0
     assert capsys.readouterr().err == ""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     assert run("fit", "data.parquet", "--model", "m.json") == 0
-    assert "read" in screen.getvalue()
+    assert screen.getvalue() == ""  # it reads the file in one call
+    assert run("fit", "data.parquet", "--model", "m.json", "--streaming") == 0
+    assert "fit" in screen.getvalue()
     assert "500" in screen.getvalue()
 
 
 @POSIX
-def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, monkeypatch):
+def test_further_interrupts_do_not_disturb_the_cleanup(capsys, monkeypatch):
     tidied = []
 
     def fit(options):
@@ -571,13 +568,13 @@ def test_the_first_interrupt_ends_the_work_and_others_do_not_disturb_it(capsys, 
 
 
 @POSIX
-def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
-    class Deaf:
+def test_an_interrupt_that_is_swallowed_is_raised_again(capsys, monkeypatch):
+    class Swallowing:
         def __del__(self):
-            signal.raise_signal(signal.SIGTERM)  # Python drops what is raised here
+            signal.raise_signal(signal.SIGTERM)  # Python swallows the exception
 
     def fit(options):
-        Deaf()
+        Swallowing()
         time.sleep(60)
 
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
@@ -591,16 +588,16 @@ def test_an_interrupt_that_gets_lost_is_raised_again(capsys, monkeypatch):
 
 
 @POSIX
-def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
-    class Deaf:
+def test_an_interrupt_that_is_swallowed_twice_is_raised_again(capsys, monkeypatch):
+    class Swallowing:
         def __del__(self):
             try:
                 signal.raise_signal(signal.SIGINT)
             finally:
-                time.sleep(0.3)  # the reminder comes meanwhile, and is not to be the last
+                time.sleep(0.3)  # the first alarm is swallowed too
 
     def fit(options):
-        Deaf()
+        Swallowing()
         time.sleep(60)
 
     monkeypatch.setattr(commands, "fit", fit)
@@ -608,7 +605,7 @@ def test_an_interrupt_that_is_lost_slowly_is_raised_again(capsys, monkeypatch):
 
 
 @POSIX
-def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
+def test_alarms_of_the_surrounding_program_are_kept(capsys, monkeypatch):
     heard = []
     monkeypatch.setattr(commands, "fit", lambda options: time.sleep(0.3) or {"rows": 1})
     before = signal.signal(signal.SIGALRM, lambda *_: heard.append(True))
@@ -627,7 +624,7 @@ def test_alarms_of_a_program_stay_its_own(capsys, monkeypatch):
 
 
 @POSIX
-def test_an_interrupt_at_the_very_end_changes_nothing(capsys, monkeypatch):
+def test_an_interrupt_at_the_very_end_is_ignored(capsys, monkeypatch):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
     plain, hook = signal.signal, sys.unraisablehook
     monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
@@ -644,14 +641,14 @@ def test_an_interrupt_at_the_very_end_changes_nothing(capsys, monkeypatch):
 
 
 @POSIX
-def test_handlers_that_are_not_of_python_stay(capsys, monkeypatch):
+def test_handlers_outside_python_are_kept(capsys, monkeypatch):
     monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
     monkeypatch.setattr(interrupts.signal, "getsignal", lambda number: None)
     assert run("fit", "a.csv", "--model", "m") == 0
 
 
 @POSIX
-def test_an_error_while_tidying_up_does_not_hide_the_interrupt(capsys, monkeypatch):
+def test_an_error_during_the_cleanup_does_not_hide_the_interrupt(capsys, monkeypatch):
     def fit(options):
         try:
             signal.raise_signal(signal.SIGINT)
@@ -664,7 +661,7 @@ def test_an_error_while_tidying_up_does_not_hide_the_interrupt(capsys, monkeypat
 
 
 @POSIX
-def test_an_interrupt_before_the_command_is_not_one_of_the_command(capsys, monkeypatch):
+def test_an_interrupt_before_the_command_does_not_count(capsys, monkeypatch):
     def refuse(options):
         raise ValueError("no")
 
@@ -679,8 +676,8 @@ def test_an_interrupt_before_the_command_is_not_one_of_the_command(capsys, monke
             assert run("fit", "a.csv", "--model", "m") == code
 
 
-def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
-    told = []
+def test_other_unraisable_errors_are_still_reported(capsys, monkeypatch):
+    reported = []
 
     class Broken:
         def __del__(self):
@@ -690,14 +687,14 @@ def test_what_gets_lost_otherwise_is_still_told(capsys, monkeypatch):
         Broken()
         raise ValueError("no")
 
-    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(type(lost.exc_value)))
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: reported.append(type(lost.exc_value)))
     monkeypatch.setattr(commands, "fit", fit)
     assert run("fit", "a.csv", "--model", "m") == arguments.REFUSED
-    assert told == [RuntimeError]
+    assert reported == [RuntimeError]
 
 
 def test_no_command_loads_pandas(folder):
-    """It takes longer than all else, and pyarrow, which does so on the least occasion, loses interrupts meanwhile."""
+    """pyarrow imports it on many occasions; it is slow, and interrupts are lost meanwhile."""
     program = (
         "import sys; from staircase_fast.cli import arguments; code = arguments.main();"
         "sys.exit(code or 'pandas' in sys.modules)"
@@ -719,7 +716,7 @@ def test_no_command_loads_pandas(folder):
 
 
 @POSIX
-def test_signals_that_are_to_be_ignored_stay_so(folder, capsys, monkeypatch):
+def test_ignored_signals_stay_ignored(folder, capsys, monkeypatch):
     def fit(options):
         signal.raise_signal(signal.SIGINT)
         return {"rows": 0}
@@ -732,7 +729,7 @@ def test_signals_that_are_to_be_ignored_stay_so(folder, capsys, monkeypatch):
         signal.signal(signal.SIGINT, before)
 
 
-def test_errors_of_any_kind_are_one_line(capsys, monkeypatch):
+def test_errors_of_every_class_are_one_line(capsys, monkeypatch):
     for error, message in {
         MemoryError(): "MemoryError",
         ValueError("one\n two"): "one two",
@@ -756,7 +753,7 @@ def test_it_runs_in_any_thread(folder, capsys):
     assert codes == [0]
 
 
-def test_a_program_that_fails_ends_at_once(capsys, monkeypatch):
+def test_a_failed_program_exits_at_once(capsys, monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(sys, "argv", ["staircase-fast", "fit", "none.csv", "--model", "none/m.json"])
@@ -767,7 +764,7 @@ def test_a_program_that_fails_ends_at_once(capsys, monkeypatch):
     assert len(ended) == 1
 
 
-def test_it_is_a_program(folder):
+def test_python_m_runs_the_command_line(folder):
     done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True, env=HERE)
     assert done.stdout == f"staircase-fast {sf.__version__}\n"
 
@@ -793,17 +790,17 @@ def test_a_full_disk_leaves_no_partial_output(folder):
         assert set(os.listdir()) == before
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk at hand")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("form", tables.FORMATS)
-def test_a_device_without_room_is_told(folder, capsys, form):
+def test_a_full_device_is_reported(folder, capsys, form):
     sf.fit([0], [0]).save("m.json")
     words = "apply", "data.csv", "--format", form, "--model", "m.json", "--output", "/dev/full"
-    assert "/dev/full: No space left on device" in refused(capsys, *words)
-    assert "/dev/full: No space left on device" in refused(capsys, "fit", "data.csv", "--model", "/dev/full")
+    assert "/dev/full: No space left on device" in error_of(capsys, *words)
+    assert "/dev/full: No space left on device" in error_of(capsys, "fit", "data.csv", "--model", "/dev/full")
 
 
 def without_privileges():
-    """Root may write anywhere, unless it gives up CAP_DAC_OVERRIDE before it becomes another program."""
+    """Drop CAP_DAC_OVERRIDE, with which root can write anywhere."""
     if os.geteuid() == 0:
         import ctypes
 
@@ -811,7 +808,7 @@ def without_privileges():
 
 
 @POSIX
-def test_a_read_only_folder_is_told(folder):
+def test_a_read_only_folder_is_reported(folder):
     def run_there(words):
         return subprocess.run(
             [sys.executable, *words], capture_output=True, text=True, check=False, env=HERE,
@@ -820,7 +817,7 @@ def test_a_read_only_folder_is_told(folder):
 
     Path("locked").mkdir(mode=0o555)
     if run_there(["-c", "open('locked/x', 'w')"]).returncode == 0:
-        pytest.skip("this user may write anywhere")
+        pytest.skip("this user can write anywhere")
     sf.fit([0], [0]).save("m.json")
     for words, name in {
         ("fit", "data.csv", "--model"): "locked/m.json",
@@ -830,6 +827,16 @@ def test_a_read_only_folder_is_told(folder):
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"staircase-fast: {name}: Permission denied\n"
     assert not os.listdir("locked")
+
+
+def has_begun(process, command):
+    """Whether `apply` has created its temporary file, or `fit` has read its input pipe."""
+    import fcntl
+    import termios
+
+    if command == "apply":
+        return any(name.startswith(".staircase-") for name in os.listdir())
+    return fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) == bytes(4)
 
 
 @POSIX
@@ -842,7 +849,7 @@ def test_a_read_only_folder_is_told(folder):
         (["apply", "-", "--model", "m.json", "--output", "o.parquet"], "arrow", signal.SIGTERM),
     ],
 )
-def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, words, form, number):
+def test_an_interrupt_while_waiting_for_input_leaves_no_files(folder, words, form, number):
     sf.fit([0], [0]).save("m.json")
     before = set(os.listdir())
     with subprocess.Popen(
@@ -856,7 +863,7 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
             writer.write_table(problem())
         process.stdin.flush()
         patience = time.monotonic() + 60
-        while not any(name.startswith(".staircase-") for name in os.listdir()):
+        while not has_begun(process, words[0]):
             assert process.poll() is None
             assert time.monotonic() < patience
             time.sleep(0.01)
@@ -864,7 +871,7 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
         try:
             assert process.wait(60) == arguments.INTERRUPTED
         finally:
-            process.kill()  # else a failure would wait for ever
+            process.kill()  # otherwise a failure would hang
         assert process.stderr.read() == b"staircase-fast: interrupted\n"
         assert process.stdout.read() == b""
     assert set(os.listdir()) == before
@@ -872,7 +879,7 @@ def test_an_interrupt_leaves_nothing_behind_even_if_input_never_ends(folder, wor
 
 @POSIX
 @pytest.mark.parametrize("form", tables.FORMATS)
-def test_an_interrupt_is_heard_while_nobody_reads_the_output(folder, form):
+def test_an_interrupt_ends_a_command_whose_output_pipe_is_full(folder, form):
     parquet.write_table(problem(200_000), "big.parquet")
     sf.fit([0], [0]).save("m.json")
     os.mkfifo("pipe")
@@ -882,7 +889,7 @@ def test_an_interrupt_is_heard_while_nobody_reads_the_output(folder, form):
         with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=HERE) as process:
             watched = process.stdout if output == "-" else reader
             assert select.select([watched], [], [], 60)[0]
-            time.sleep(0.2)  # by then, the pipe is full
+            time.sleep(0.2)  # until the pipe is full
             process.send_signal(signal.SIGTERM)
             try:
                 assert process.wait(60) == arguments.INTERRUPTED
@@ -895,7 +902,7 @@ def test_an_interrupt_is_heard_while_nobody_reads_the_output(folder, form):
 
 @POSIX
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
-def test_pipes_can_be_named(folder, form):
+def test_named_pipes_can_be_read_and_written(folder, form):
     def pour(content, path):
         thread = threading.Thread(target=lambda: Path(path).write_bytes(content), daemon=True)
         thread.start()
@@ -923,7 +930,7 @@ def test_pipes_can_be_named(folder, form):
 
 
 @POSIX
-def test_streams_may_be_closed(folder):
+def test_standard_streams_may_be_closed(folder):
     fit = "fit data.csv --model m.json"
     sf.fit([0, 1], [0.3, 0.4]).save("wrong.json")
     for words, code in {
@@ -947,14 +954,14 @@ def test_streams_may_be_closed(folder):
 
 
 @POSIX
-def test_names_of_files_may_be_no_text(folder):
+def test_file_names_need_not_be_valid_text(folder):
     words = [*COMMAND, "fit", "data.csv", "--model", b"m\xff.json"]
     done = subprocess.run(words, capture_output=True, check=False, env=HERE)
     assert (done.returncode, done.stderr) == (0, b"")
     assert os.path.exists(b"m\xff.json")
 
 
-def test_decimals_are_the_numbers_that_they_are(folder):
+def test_decimals_are_rounded_once(folder):
     scores = [decimal.Decimal(k) / 10**6 for k in range(1, 2000)]
     given = pa.table({"score": pa.array(scores, pa.decimal128(20, 6)), "label": pa.array(range(1, 2000), pa.float64())})
     parquet.write_table(given, "d.parquet")
@@ -964,7 +971,7 @@ def test_decimals_are_the_numbers_that_they_are(folder):
 
 
 @POSIX
-def test_output_that_nobody_reads_is_no_error(folder):
+def test_a_closed_output_pipe_is_not_an_error(folder):
     parquet.write_table(problem(50_000), "big.parquet")
     sf.fit([0], [0]).save("m.json")
     words = [*COMMAND, "apply", "big.parquet", "--model", "m.json", "--output", "-"]
@@ -975,7 +982,7 @@ def test_output_that_nobody_reads_is_no_error(folder):
         assert process.stderr.read() == b""
 
 
-def test_apply_takes_memory_for_some_row_groups_only(folder):
+def test_apply_needs_memory_for_a_few_row_groups_only(folder):
     n = 1_000_000
     given = pa.table({"score": np.random.default_rng(0).random(n), "a": np.arange(n), "b": np.arange(n) / 7})
     parquet.write_table(given, "big.parquet", row_group_size=20_000)

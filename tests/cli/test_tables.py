@@ -1,4 +1,4 @@
-"""Tables in files and pipes: what is read comes back as it was, and what is wrong is told by file, column and row."""
+"""Tables in files and pipes: copies are unchanged; errors name the file, the column and the row."""
 
 import decimal
 import io
@@ -10,25 +10,25 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from staircase_fast.cli import checks, tables
-from staircase_fast.cli.tables import place_of
+from staircase_fast.cli import columns, tables
+from staircase_fast.cli.tables import table_file
 from staircase_fast.storage import files
 
 pytestmark = pytest.mark.long
 
 
 def rows(path, columns=None, text_columns=None):
-    with tables.reading(place_of(str(path)), text_columns) as source:
+    with tables.open_table(table_file(str(path)), text_columns) as source:
         batches = list(source.batches(columns))
         return pa.Table.from_batches(batches, batches[0].schema if batches else source.schema)
 
 
 def copy(source_path, target_path, text_columns=None):
-    """What is written of what is read."""
-    target = place_of(str(target_path))
-    with tables.reading(place_of(str(source_path)), None if target.is_text else text_columns or []) as source:
+    """Copy a table."""
+    target = table_file(str(target_path))
+    with tables.open_table(table_file(str(source_path)), None if target.is_text else text_columns or []) as source:
         batches = list(source.batches(None))
-        with tables.writing(target, batches[0].schema if batches else source.schema, source) as write:
+        with tables.create_table(target, batches[0].schema if batches else source.schema, source) as write:
             for batch in batches:
                 write(batch)
 
@@ -48,35 +48,35 @@ def copy(source_path, target_path, text_columns=None):
         ("-", "parquet", ("parquet", ",", None)),
     ],
 )
-def test_extensions_tell_the_format_and_pipes_are_csv(path, form, expected):
-    assert tables.place_of(path, form)[1:] == expected
+def test_the_extension_determines_the_format_and_pipes_are_csv(path, form, expected):
+    assert table_file(path, form)[1:] == expected
 
 
-def test_a_file_without_a_known_extension_must_be_told(tmp_path):
-    with pytest.raises(ValueError, match=r"a\.dat: the name does not tell the format; say --format csv, tsv"):
-        tables.place_of("a.dat")
-    assert tables.place_of("a.csv", delimiter=";").delimiter == ";"
+def test_an_unknown_extension_needs_a_format(tmp_path):
+    with pytest.raises(ValueError, match=r"a\.dat: cannot infer the format from the file name; use --format\."):
+        table_file("a.dat")
+    assert table_file("a.csv", delimiter=";").delimiter == ";"
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "csv.gz", "tsv.bz2", "csv.zst"])
-def test_text_is_preserved_as_it_stands(tmp_path, extension):
-    """Numbers are not written anew, leading zeros are no integers, and what is quoted is quoted again."""
+def test_text_is_copied_unchanged(tmp_path, extension):
+    """Numbers and leading zeros stay as written; quoted text is quoted again."""
     given = pa.table({"zip": ["007", "1e5", ""], "x": ["0.10", "1", "-0"], "say": ['a "b", c\td', "é\n", "NA"]})
     path, again = tmp_path / f"a.{extension}", tmp_path / f"b.{extension}"
-    with tables.writing(place_of(str(path)), given.schema, None) as write:
+    with tables.create_table(table_file(str(path)), given.schema, None) as write:
         write(given.to_batches()[0])
     copy(path, again)
     assert rows(path).equals(given)
     assert rows(again).equals(given)
 
 
-def test_text_is_quoted_only_where_it_must_be(tmp_path):
+def test_text_is_quoted_only_if_necessary(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\nx,1\n")
     copy(tmp_path / "a.csv", tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text() == "a,b\nx,1\n"
 
 
-def test_views_of_text_are_written_as_text(tmp_path):
+def test_string_views_are_written_as_strings(tmp_path):
     given = pa.table({"a": pa.array(["x", None, "y,z"], pa.string_view()), "b": [1, 2, 3]})
     with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
         writer.write_table(given)
@@ -84,7 +84,7 @@ def test_views_of_text_are_written_as_text(tmp_path):
     assert (tmp_path / "b.csv").read_text() == 'a,b\n"x",1\n,2\n"y,z",3\n'
 
 
-def test_text_gets_types_where_the_target_has_them(tmp_path):
+def test_text_columns_get_types_in_a_typed_output(tmp_path):
     (tmp_path / "a.csv").write_text("city,n,x,day\n007,1,0.5,2020-01-02\n8,2,,2020-01-03\n")
     copy(tmp_path / "a.csv", tmp_path / "b.parquet", ["city"])
     found = parquet.read_table(tmp_path / "b.parquet")
@@ -93,7 +93,7 @@ def test_text_gets_types_where_the_target_has_them(tmp_path):
     assert found["x"].to_pylist() == [0.5, None]
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_understood(tmp_path):
+def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path):
     (tmp_path / "a.csv").write_bytes('\ufeffscore,"la\nbel"\r\n0.5,1\r\n'.encode())
     assert rows(tmp_path / "a.csv").to_pydict() == {"score": ["0.5"], "la\nbel": ["1"]}
 
@@ -122,22 +122,22 @@ def test_parquet_keeps_types_metadata_row_groups_and_compression(tmp_path):
     assert one.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_a_new_column_is_compressed_as_the_others_are(tmp_path):
+def test_a_new_column_is_compressed_like_the_others(tmp_path):
     parquet.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "a.parquet", compression="zstd")
-    with tables.reading(tables.place_of(str(tmp_path / "a.parquet"))) as source:
+    with tables.open_table(table_file(str(tmp_path / "a.parquet"))) as source:
         schema = source.schema.append(pa.field("c", pa.float64()))
-        with tables.writing(tables.place_of(str(tmp_path / "b.parquet")), schema, source) as write:
+        with tables.create_table(table_file(str(tmp_path / "b.parquet")), schema, source) as write:
             write(pa.RecordBatch.from_arrays([pa.array([1.0])] * 3, schema=schema))
     group = parquet.ParquetFile(tmp_path / "b.parquet").metadata.row_group(0)
     assert [group.column(place).compression for place in range(3)] == ["ZSTD"] * 3
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
-def test_text_that_says_that_nothing_is_there(kind):
+def test_text_that_stands_for_a_missing_entry(kind):
     given = pa.array(["1", None, "", " NaN ", "NA", "n/a", "null", "nan0", "x"], kind)
     expected = [True, False, False, False, False, False, False, True, True]
-    assert checks.present(given).tolist() == expected
-    assert checks.present(given.cast(pa.string()).dictionary_encode()).tolist() == expected
+    assert columns.present(given).to_pylist() == expected
+    assert columns.present(given.cast(pa.string()).dictionary_encode()).to_pylist() == expected
 
 
 def test_an_empty_parquet_file_has_columns_and_no_rows(tmp_path):
@@ -166,13 +166,13 @@ def test_arrow_streams_are_read_and_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.arrows", "a.parquet"])
-def test_what_makes_no_sense_is_told_by_its_file(name, tmp_path):
+def test_errors_about_malformed_files_name_the_file(name, tmp_path):
     (tmp_path / name).write_bytes(bytes(range(200, 256)) * 10)
     with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path / name))}: (?!.*{re.escape(name)})"):
         rows(tmp_path / name)
 
 
-def test_a_stream_that_ends_too_early_is_told_by_its_file(tmp_path):
+def test_errors_about_truncated_streams_name_the_file(tmp_path):
     given = pa.table({"a": range(1000)})
     with ipc.new_stream(str(tmp_path / "a.arrows"), given.schema) as writer:
         writer.write_table(given)
@@ -181,31 +181,31 @@ def test_a_stream_that_ends_too_early_is_told_by_its_file(tmp_path):
         rows(tmp_path / "a.arrows")
 
 
-def test_pipes_carry_every_format(tmp_path, monkeypatch):
+def test_pipes_support_every_format(tmp_path, monkeypatch):
     given = pa.table({"a": [1.5, 2.5]})
     for form in tables.FORMATS:
         out = io.TextIOWrapper(io.BytesIO())
         monkeypatch.setattr(sys, "stdout", out)
-        place = place_of("-", form)
-        with tables.writing(place, given.schema, tables.Source(place, given.schema, None, None)) as write:
+        place = table_file("-", form)
+        with tables.create_table(place, given.schema, tables.Source(place, given.schema, None, None)) as write:
             write(given.to_batches()[0])
         content = out.buffer.getvalue()
         assert not out.closed
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-        with tables.reading(place, []) as source:
+        with tables.open_table(place, []) as source:
             assert pa.Table.from_batches(source.batches(None)).equals(given)
-            assert source.place.name == "standard input"
+            assert source.file.name == "standard input"
 
 
-def test_columns_are_found_by_name_and_what_is_there_is_told():
+def test_a_missing_column_is_reported_with_the_existing_ones():
     names = ["a", "b", "a", *map(str, range(60))]
-    assert checks.position("f", names, "b") == 1
-    with pytest.raises(ValueError, match=r"f: column 'a' stands there 2 times\."):
-        checks.position("f", names, "a")
-    with pytest.raises(ValueError, match=r"f: no column 'c'; there are 'a', 'b', .* and 13 more\."):
-        checks.position("f", names, "c")
-    with pytest.raises(ValueError, match=r"there are none\."):
-        checks.position("f", [], "c")
+    assert tables.column_index(names, "b") == 1
+    with pytest.raises(ValueError, match=r"column 'a' appears twice\."):
+        tables.column_index(names, "a")
+    with pytest.raises(ValueError, match=r"there is no column 'c'; the columns are 'a', 'b', .* and 13 more\."):
+        tables.column_index(names, "c")
+    with pytest.raises(ValueError, match="column 'a' appears 3 times"):
+        tables.column_index(["a"] * 3, "a")
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_columns_are_found_by_name_and_what_is_there_is_told():
         (pa.array([], pa.string()), np.array([])),
     ],
 )
-def test_numbers_keep_their_type_and_text_is_read_as_numbers(given, expected):
-    found = checks.numbers(given, "x")
+def test_numbers_keep_their_type_and_text_is_parsed(given, expected):
+    found = columns.numbers("x", given)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
 
@@ -236,23 +236,23 @@ def test_numbers_keep_their_type_and_text_is_read_as_numbers(given, expected):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (pa.array([1.0, None]), r"column 'x' must not have missing entries; got None at index 101\."),
-        (pa.array([None, None]), r"column 'x' must not have missing entries; got None at index 100\."),
-        (pa.array(["1", "2", " ", "a"]), r"column 'x' must not have missing entries; got ' ' at index 102\."),
-        (pa.array(["1", "2", "3", "4,5", "b"]), r"column 'x' must hold numbers; got '4,5' at index 103\."),
-        (pa.array(["True", "2", "maybe"]), r"column 'x' must hold numbers; got 'True' at index 100\."),
-        (pa.array([[1.0]]), r"column 'x' must hold numbers; got list<.*>, .1.0. at index 100\."),
-        (pa.array([], pa.date32()), r"column 'x' must hold numbers; got date32\[day\]\."),
+        (pa.array([1.0, None]), r"`x` must not have missing entries; got None at index 1\."),
+        (pa.array([None, None]), r"`x` must not have missing entries; got None at index 0\."),
+        (pa.array(["1", "2", " ", "a"]), r"`x` must not have missing entries; got ' ' at index 2\."),
+        (pa.array(["1", "2", "3", "4,5", "b"]), r"`x` must hold numbers; got '4,5' at index 3\."),
+        (pa.array(["True", "2", "maybe"]), r"`x` must hold numbers; got 'True' at index 0\."),
+        (pa.array([[1.0]]), r"`x` must hold numbers; got list<.*>, .1.0. at index 0\."),
+        (pa.array([], pa.date32()), r"`x` must hold numbers; got date32\[day\]\."),
     ],
 )  # fmt: skip
-def test_what_is_no_number_is_told_by_column_value_and_row(given, message):
+def test_entries_that_are_not_numbers_are_reported_with_value_and_index(given, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        checks.numbers(given, "x", 100)
+        columns.numbers("x", given)
 
 
-def test_groups_become_keys_of_the_kind_that_is_wanted():
+def test_groups_are_converted_to_the_type_of_the_model():
     integers, words, flags = pa.array([7, -1]), pa.array(["07", "8"]), pa.array([True, False])
-    keys, coded = checks.group_keys, words.dictionary_encode()
+    keys, coded = columns.group_keys, words.dictionary_encode()
     assert keys(integers, int) is integers
     assert keys(words, str) is words
     assert keys(coded, str) is coded
@@ -265,24 +265,25 @@ def test_groups_become_keys_of_the_kind_that_is_wanted():
         keys(pa.array(["a"]), int)
 
 
-def test_groups_in_text_are_integers_if_all_are_written_like_that():
-    keys = checks.keys_of_text
+def test_groups_in_text_are_integers_if_all_are_written_as_integers():
+    keys = columns.text_keys
     assert keys(pa.array(["7", "-1"])).equals(pa.array([7, -1]))
     for words in (pa.array(["07", "8"]), pa.array(["a", "1"]), pa.array([""])):
         assert keys(words) is words
 
 
-def test_a_value_of_another_type_than_the_first_rows_is_told_by_column_and_row(tmp_path, monkeypatch):
+def test_a_value_of_another_type_than_the_first_rows_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_BLOCK", 32)
     path = tmp_path / "a.csv"
     path.write_text("n,m\n" + "1,2\n" * 40 + "1,x\n")
     with pytest.raises(
-        ValueError, match=r"a\.csv: column 'm' must hold int64 as its first rows do; got 'x' at index 40\."
+        ValueError,
+        match=r"a\.csv: column 'm' cannot be parsed; CSV conversion error to int64: invalid value 'x' in row 40\.",
     ):
         rows(path, text_columns=[])
 
 
-def test_what_is_read_ahead_is_not_waited_for():
+def test_nothing_waits_for_the_read_ahead():
     made = []
 
     def endless():
@@ -290,15 +291,15 @@ def test_what_is_read_ahead_is_not_waited_for():
             made.append(number)
             yield number
 
-    items = tables.ahead(endless())
+    items = tables.prefetch(endless())
     assert next(items) == 0
     items.close()
     assert len(made) <= 3
     with pytest.raises(ZeroDivisionError):
-        list(tables.ahead(1 // number for number in (1, 0)))
+        list(tables.prefetch(1 // number for number in (1, 0)))
 
 
-def test_what_is_no_plain_file_is_written_to_and_not_replaced(tmp_path):
+def test_devices_are_written_to_and_not_replaced(tmp_path):
     files.write_text("/dev/null", "x")
     with open("/dev/null", "rb") as file:
         assert file.read() == b""

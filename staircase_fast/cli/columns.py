@@ -1,0 +1,127 @@
+"""Columns of a table, as pyarrow has them: numbers, missing entries, and groups."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_missing
+from staircase_fast.inputs import columns_arrow
+from staircase_fast.inputs.columns import Column
+
+
+def numbers(argument: str, given: Any) -> Column:
+    """The numbers in a column; text is parsed.  `argument` names the column in errors."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    _check_not_null(argument, given)
+    given = _decoded(given)
+    kind = given.type
+    if "string" in str(kind):
+        given = _parsed(argument, given)
+    elif types.is_null(kind):
+        given = given.cast(pa.float64())
+    elif not any(is_one(kind) for is_one in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)):
+        found = f"got {kind}, {given[0]}" if len(given) else f"got {kind}"
+        raise InvalidTypeError(argument, "must hold numbers", found=found, index=0 if len(given) else None)
+    return columns_arrow.read(argument, given)
+
+
+def present(given: Any) -> Any:
+    """Which entries are present, as an Arrow array: neither null nor NaN, nor text for one of them."""
+    from pyarrow import compute, csv
+
+    given = _decoded(given)
+    missing = compute.is_null(given, nan_is_null=True)
+    if "string" in str(given.type):
+        words = "|".join(map(re.escape, csv.ConvertOptions().null_values))
+        text = compute.utf8_trim_whitespace(given)
+        missing = compute.or_kleene(missing, compute.match_substring_regex(text, f"^({words}|(?i:nan))?$"))
+    return compute.invert(missing)
+
+
+def as_arrow(values: NDArray[np.float64]) -> Any:
+    """An array as an Arrow array; `pa.array` would import pandas."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(values)])
+
+
+def group_keys(given: Any, kind: type) -> Any:
+    """A column of groups with entries of the type of a model's groups."""
+    import pyarrow as pa
+
+    _check_not_null("groups", given)
+    own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+    if ("string" in str(own)) == (kind is str):
+        return given
+    given = _decoded(given)
+    wanted = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}[kind]
+    try:
+        return given.cast(wanted)
+    except pa.ArrowInvalid:
+        index = _first_invalid(given, wanted)
+        requirement = f"must hold groups of type {kind.__name__}, as in the model"
+        raise InvalidInputError("groups", requirement, value=given[index].as_py(), index=index) from None
+
+
+def text_keys(given: Any) -> Any:
+    """The groups in a text file: integers if all are written as integers, otherwise text."""
+    import pyarrow as pa
+
+    try:
+        integers = given.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return given
+    return integers if integers.cast(given.type).equals(given) else given
+
+
+def _check_not_null(argument: str, given: Any) -> None:
+    if given.null_count:
+        refuse_missing(argument, "None", int(np.argmax(columns_arrow.flags(given.is_null()))))
+
+
+def _decoded(given: Any) -> Any:
+    """The entries of a dictionary column; string views, which Arrow cannot trim, as strings."""
+    import pyarrow as pa
+
+    if isinstance(given, pa.ChunkedArray):
+        return pa.chunked_array([_decoded(chunk) for chunk in given.chunks])
+    if pa.types.is_dictionary(given.type):
+        given = pa.DictionaryArray.from_arrays(given.indices, _decoded(given.dictionary)).dictionary_decode()
+    return given.cast(pa.large_string()) if str(given.type) == "string_view" else given
+
+
+def _parsed(argument: str, given: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for kind in (pa.float64(), pa.bool_()):
+        for text in (given, compute.utf8_trim_whitespace(given)):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return text.cast(kind)
+    index = _first_invalid(text, pa.float64())
+    value = given[index].as_py()
+    if not value.strip():
+        refuse_missing(argument, repr(value), index)
+    raise InvalidTypeError(argument, "must hold numbers", value=value, index=index)
+
+
+def _first_invalid(text: Any, kind: Any) -> int:
+    """The index of the first entry that cannot be cast, by bisection, because Arrow does not report it."""
+    import pyarrow as pa
+
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            text[low:middle].cast(kind)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low
