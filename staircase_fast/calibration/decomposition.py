@@ -93,7 +93,7 @@ def _of_chunk(
     parameters = loss.parameters[part] if len(loss.parameters) > 1 else loss.parameters
     sums, counts = np.empty(5), np.zeros(_BINS)
     recalibrated = stairs.predict(columns[0][part], n_threads=1)
-    _decompose.add_up(loss.kind, parameters, x, recalibrated, constant, y, w, total, edges, sums, counts)
+    _decompose.sum_losses(loss.kind, parameters, x, recalibrated, constant, y, w, total, edges, sums, counts)
     return sums, counts
 
 

@@ -127,7 +127,7 @@ def test_refused_queries():
         sf.CrossVennAbers(0)
 
 
-def test_nothing_is_known_before_a_fit():
+def test_nothing_is_result_before_a_fit():
     cross = sf.CrossVennAbers()
     with pytest.raises(ValueError, match=r"a CrossVennAbers must be fitted first; call `fit`\."):
         cross.merge([1])
@@ -224,9 +224,9 @@ def test_a_damaged_document_is_refused(changes, message):
         ({"folds": [], "predictors": []}, "`folds` must have one entry per predictor; got 0 and 0."),
         ({"folds": [1, 1]}, "`folds` must be integers that increase; got 1 at index 1."),
         ({"folds": [0, True]}, "`folds` must be integers that increase; got True at index 1."),
-        ({"folds": 3}, "field `folds` must be an array; got int."),
-        ({"predictors": {}}, "field `predictors` must be an array; got dict."),
-        ({"predictors": [1, 2]}, "field `predictors` must hold objects; got 1 at index 0."),
+        ({"folds": 3}, "`folds` must be an array; got int."),
+        ({"predictors": {}}, "`predictors` must be an array; got dict."),
+        ({"predictors": [1, 2]}, "`predictors` must be objects; got 1 at index 0."),
         ({"predictors": [{}, {}]}, "field `query_weight` is missing."),
     ],
 )
@@ -250,8 +250,8 @@ def fitted_meanwhile(kind, *rows):
     """A class of predictors that another thread fits again after each look at what was fitted."""
 
     class Meanwhile(kind):
-        def _known(self):
-            found = super()._known()
+        def _result(self):
+            found = super()._result()
             self.fit(*rows)
             return found
 
@@ -267,7 +267,7 @@ def test_a_fit_in_the_middle_of_a_question_does_not_mix_with_the_answer(ask):
     np.testing.assert_array_equal(ask(cross.fit(*rows)), ask(sf.CrossVennAbers().fit(*rows)))
 
 
-@pytest.mark.parametrize("ask", [sf.VennAbers.to_json, repr, lambda venn: sf.VennAbers._of(*venn.__reduce__()[1])])
+@pytest.mark.parametrize("ask", [sf.VennAbers.to_json, repr, copy.copy])
 def test_what_is_told_of_a_predictor_is_that_of_one_fit(ask):
     rows = [0.3, 0.5], [0, 1]
     assert ask(fitted_meanwhile(sf.VennAbers, X, Y).fit(*rows)) == ask(sf.VennAbers().fit(*rows))

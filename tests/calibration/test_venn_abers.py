@@ -297,7 +297,7 @@ def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
 
 def test_few_queries_do_not_take_away_the_index_that_another_thread_made_for_many(monkeypatch):
     venn = sf.VennAbers().fit(range(100), np.arange(100) % 2)
-    pairs = venn._known()[0]
+    pairs = venn._result()
     index = cells.index_for(pairs.left, 10**6)
 
     def made_meanwhile(left, n_queries):
