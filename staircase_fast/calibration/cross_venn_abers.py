@@ -253,6 +253,8 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
             return NotImplemented
         return (self._query_weight, self._fitted) == (other._query_weight, other._fitted)
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<CrossVennAbers: not fitted>"

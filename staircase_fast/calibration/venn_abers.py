@@ -328,6 +328,8 @@ class VennAbers(Predictor[PairSteps]):
         mine, theirs = (self._query_weight, *self._state()), (other._query_weight, *other._state())
         return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<VennAbers: not fitted>"

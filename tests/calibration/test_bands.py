@@ -14,7 +14,7 @@ from reference import resampled_means, simulated_means
 
 import staircase_fast as sf
 from staircase_fast.calibration import _resample, bands
-from staircase_fast.calibration import reliability_checks as judge
+from staircase_fast.calibration.reliability import read_score
 from staircase_fast.inputs.rows import read_columns
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
@@ -22,10 +22,10 @@ EACH_ROW = np.empty(0, dtype=np.int64)
 
 
 def state(number, seed=0):
-    return bands._state(np.random.SeedSequence(seed), number)
+    return bands._random_state(np.random.SeedSequence(seed), number)
 
 
-tables_of = functools.cache(bands._tables)
+tables_of = functools.cache(bands._poisson_tables)
 
 
 def drawn(n, ends, number):
@@ -36,10 +36,10 @@ def drawn(n, ends, number):
 
 def curves(x, y, w=None, score="brier", kind="confidence", n_resamples=1, seed=0, n_threads=1):
     """Scores and resampled curves."""
-    loss = judge.score_of(score)
+    loss = read_score(score)
     stairs = sf.fit(x, y, sample_weight=w, loss="squared" if score == "brier" else loss, bounds=(-np.inf, np.inf))
-    plan = judge.plan(kind, n_resamples, 0.9, seed, None, loss)
-    return bands.resampled(read_columns(x, y, w), loss, stairs, plan, n_threads)
+    options = bands.check_band_options(kind, n_resamples, 0.9, seed, None, loss)
+    return bands.resampled(read_columns(x, y, w), loss, stairs, options, n_threads)
 
 
 @pytest.mark.parametrize("n", [1, 7, 255, 256, 4096, 50_000])
@@ -69,7 +69,7 @@ def test_counts_are_multinomial(sizes):
 def test_draws_that_are_too_many_are_made_again(monkeypatch):
     monkeypatch.setattr(bands, "_SHORT", 0.0)  # every second time
     sizes = np.array([1, 3000, 2000])
-    tables, counts = bands._tables(5001), np.empty(3, dtype=np.uint32)
+    tables, counts = bands._poisson_tables(5001), np.empty(3, dtype=np.uint32)
     found = []
     for number in range(1000):
         _resample.draw(state(number), 5001, np.cumsum(sizes), *tables, counts)
@@ -306,7 +306,7 @@ def test_one_row_and_rows_of_weight_0():
 
 def test_more_rows_than_can_be_counted_are_refused():
     with pytest.raises(ValueError, match=r"`bands` must be None for 2\*\*32 rows or more; got 4294967296 rows"):
-        judge.few_enough(2**32)
+        bands.check_countable(2**32)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -210,10 +210,10 @@ def test_many_rows_are_summed_with_care():
 
 
 def test_losses_beyond_all_numbers_are_refused():
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability([1.0, 1.0, 2.0], [1e200, -1e200, 3.0], score="squared")
     n = 3 * decomposition._CHUNK
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability(np.zeros(n), np.resize([5e151, -5e151], n), score="squared")
 
 
@@ -222,7 +222,7 @@ def test_a_step_that_is_rounded_to_what_some_of_it_is_not_is_refused():
     # of the first row even the best forecast is infinitely wrong, of the last ones only their own is
     x, y, w = np.repeat([0.5, 0.0], n), np.ones(2 * n), np.ones(2 * n)
     y[0], w[0] = 0.0, 1e-20
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability(x, y, sample_weight=w, score="log")
 
 
@@ -260,8 +260,8 @@ def only_blocks(y1, w1, y2, w2):
         (ValueError, "`score` must be one of 'brier', 'squared_error', .*; got 'brie'.", {"score": "brie"}),
         (ValueError, r"`score` must include its shape, as in losses.Linex\(shape\); got 'linex'.", {"score": "linex"}),
         (TypeError, "`score` must be a name or a loss object; got 3.", {"score": 3}),
-        (TypeError, "must be a loss whose values are known; got Custom", {"score": sf.losses.Custom(np.subtract)}),
-        (TypeError, "must be a loss whose values are known; got Upd", {"score": sf.losses.UpdateRule(only_blocks)}),
+        (TypeError, "must be a loss with known values; got Custom", {"score": sf.losses.Custom(np.subtract)}),
+        (TypeError, "must be a loss with known values; got Upd", {"score": sf.losses.UpdateRule(only_blocks)}),
         (ValueError, r"`scores` must be in \[0, 1\] for brier; got -0.5 at index 1.", {"scores": [0.1, -0.5, 1, 0]}),
         (ValueError, r"`scores` must be in \[0, 1\] for log_loss; got 1.5 at index 3.",
          {"scores": [0.1, 0.5, 1, 1.5], "score": "log"}),
@@ -277,7 +277,7 @@ def only_blocks(y1, w1, y2, w2):
         (ValueError, "`bands` must be one of 'confidence', 'consistency'; got 'both'.", {"bands": "both"}),
         (ValueError, "`bands` must be 'confidence' or None for squared_error; got 'consistency'.",
          {"bands": "consistency", "score": "squared"}),
-        (ValueError, "`bands` must be 'confidence' or None where `targets` are not all 0 or 1; got .* and 0.5.",
+        (ValueError, "`bands` must be 'confidence' or None if `targets` are not all 0 or 1; got .* and 0.5.",
          {"bands": "consistency", "targets": [0.5, 0, 1, 0]}),
         (ValueError, "`n_resamples` must be an integer >= 1; got 0.", {"bands": "confidence", "n_resamples": 0}),
         (ValueError, "`n_resamples` must be an integer >= 1; got True.", {"bands": "confidence", "n_resamples": True}),
