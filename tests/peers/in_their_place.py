@@ -44,7 +44,7 @@ def build_y(self, X, y, sample_weight, trim_duplicates):
 
 def build_f(self, X, y):
     """Their private method: let `predict` go through these points."""
-    self._stairs = ThroughAllPoints(X, y)
+    self._staircase = ThroughAllPoints(X, y)
 
 
 StaircaseRegressor._build_y, StaircaseRegressor._build_f = build_y, build_f

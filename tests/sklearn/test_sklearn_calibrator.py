@@ -194,7 +194,7 @@ def test_frames_and_parameters_of_fit_are_passed_on():
 
 def test_weights_that_a_classifier_does_not_take_are_told_of():
     X, y = rows_of(2)
-    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no `sample_weight`"):
+    with pytest.warns(UserWarning, match="KNeighborsClassifier does not accept `sample_weight`"):
         StaircaseCalibrator(KNeighborsClassifier(), cv=2).fit(X, y, sample_weight=np.ones(300))
 
 
@@ -206,7 +206,7 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
         (([1, 2, 3], [0, 1, 2]), {}, ValueError, "`X` must be scores of shape (n, 3) for 3 classes; got shape (3,)"),
         (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "of shape (n,), (n, 1) or (n, 2) for 2 classes; got shape (2, 3)"),
         (([1, np.nan], [0, 1]), {}, ValueError, "`X` must not be NaN; got nan at index 1"),
-        (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes of one kind, which can be put in order"),
+        (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes that can be sorted"),
         (([1, 2], [0.5, 0.7]), {}, ValueError, "Unknown label type"),
         (([1, 2, 3], [0, 1]), {}, ValueError, "inconsistent numbers of samples"),
         (([1, 2], [0, 1], [1, -1]), {}, ValueError, "`sample_weight` must be >= 0; got -1.0 at index 1"),
@@ -228,7 +228,7 @@ def test_splits_that_lack_a_class_are_refused_and_the_way_out_is_named(kind):
     y = kind(["a"] * 6 + ["b"] * 6)
     with pytest.raises(ValueError, match=r"every class in the training part of a split; split 0 has none of class 'a'"):
         StaircaseCalibrator(GaussianNB(), cv=KFold(2)).fit(X, y)
-    with pytest.raises(ValueError, match=r"test part .* split 0 has none of class 'b'; StratifiedKFold or `ensemble="):
+    with pytest.raises(ValueError, match=r"test part .* none of class 'b'\. Use StratifiedKFold or `ensemble="):
         StaircaseCalibrator(GaussianNB(), cv=KFold(3)).fit(X, y)
     assert StaircaseCalibrator(GaussianNB(), cv=KFold(3), ensemble=False).fit(X, y).predict([[0.0]]) == ["a"]
 
@@ -238,7 +238,7 @@ def test_an_iterator_of_splits_that_has_been_used_is_refused(ensemble):
     X, y = rows_of(2)
     model = StaircaseCalibrator(GaussianNB(), cv=KFold(3).split(X), ensemble=ensemble).fit(X, y)
     for cv in (model.cv, []):
-        with pytest.raises(ValueError, match=r"`cv` must give at least one split; got none \(an iterator"):
+        with pytest.raises(ValueError, match=r"`cv` must give at least one split; got none\. An iterator"):
             model.set_params(cv=cv).fit(X, y)
 
 
@@ -300,5 +300,5 @@ def test_classifiers_that_tell_no_scores_of_these_classes_are_refused():
 
     with pytest.raises(TypeError, match="`estimator` must have decision_function or predict_proba; got Silent"):
         StaircaseCalibrator(Silent(), cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="`groups` must not be passed where there is no `estimator`"):
+    with pytest.raises(TypeError, match="`groups` must not be passed without an `estimator`"):
         StaircaseCalibrator().fit([1, 2], [0, 1], groups=[1, 2])

@@ -46,7 +46,7 @@ class FirstColumn:
 
 class RegressorOfFirst(FirstColumn, StaircaseRegressor):
     def partial_fit(self, X, y, sample_weight=None):
-        return super().partial_fit(self.first(X, reset=not hasattr(self, "_seen")), y, sample_weight)
+        return super().partial_fit(self.first(X, reset=not hasattr(self, "_accumulator")), y, sample_weight)
 
     def predict(self, T):
         return super().predict(self.first(T, reset=False))
