@@ -84,6 +84,10 @@ class Reliability:
     histogram: Histogram
     bands: Bands | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "histogram", Histogram(*self.histogram))  # a pickle has plain tuples
+        object.__setattr__(self, "bands", None if self.bands is None else Bands(*self.bands))
+
     @property
     def mcb(self) -> float:
         """Short for `miscalibration`."""
@@ -166,6 +170,10 @@ class Reliability:
                 }
             found[field.name] = value
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, field.name) for field in fields(self))
+        return Reliability, tuple(tuple(value) if isinstance(value, tuple) else value for value in values)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reliability):

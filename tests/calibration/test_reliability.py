@@ -13,7 +13,7 @@ from loss_table import CASES
 from reference import squared_parts
 
 import staircase_fast as sf
-from staircase_fast.calibration import decomposition
+from staircase_fast.calibration import _decompose, decomposition
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
 WITHIN = {
@@ -51,8 +51,28 @@ def test_parts_are_those_of_exact_arithmetic(rows):
         w = None
     found = sf.reliability(x, y, sample_weight=w)
     assert numbers(found) == pytest.approx([float(part) for part in squared_parts(x, y, w)], abs=1e-15)
-    assert found.miscalibration >= 0
-    assert found.discrimination >= 0
+    assert found.mean_score == pytest.approx(found.mcb - found.dsc + found.unc, abs=1e-15)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_only_rounding_makes_a_part_negative_before_it_is_set_to_zero(case, monkeypatch):
+    rng = np.random.default_rng(8)
+    sums_of_chunks = []
+
+    def sum_losses(*arguments):
+        kernel(*arguments)
+        sums_of_chunks.append(arguments[-2].copy())
+
+    kernel = _decompose.sum_losses
+    monkeypatch.setattr(_decompose, "sum_losses", sum_losses)
+    for n in (1, 2, 50):
+        y = WITHIN[case.domain[0]](rng, n)
+        x = WITHIN[case.domain[1] if case.domain[1] != ">=0" else ">0"](rng, n)
+        sf.reliability(x, y, score=case.make())
+        own, miscalibration, discrimination, alike, _ = sums_of_chunks.pop()
+        assert miscalibration >= -1e-12 * max(1.0, abs(own))
+        assert discrimination >= -1e-12 * max(1.0, abs(alike))
+    assert not sums_of_chunks
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

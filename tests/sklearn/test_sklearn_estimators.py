@@ -157,7 +157,9 @@ def test_a_grid_search_finds_the_loss_of_the_regressor_with_weights_and_losses_a
     grid = {"loss": ["squared", "huber"], "increasing": [True, "auto"]}
     search = GridSearchCV(StaircaseRegressor(out_of_bounds="clip"), grid, cv=3)
     search.fit(X.reshape(-1, 1), y, sample_weight=weights)
-    assert search.best_estimator_.staircase_.n_steps >= 1
+    assert set(search.best_params_) == set(grid)
+    best = StaircaseRegressor(**search.best_params_).fit(X, y, weights)
+    assert search.best_estimator_.staircase_ == best.staircase_
 
 
 def test_a_calibrated_classifier_of_scikit_learn_gives_the_same_with_ours_inside(data, monkeypatch):
@@ -199,7 +201,8 @@ def test_weights_are_routed_to_whom_asks_for_them(data):
         routed = make_pipeline(scaler, model).fit(X, y, sample_weight=weights).predict_proba(X)
         regressor = StaircaseRegressor().set_fit_request(sample_weight=True)
         assert regressor.get_metadata_routing().fit.requests == {"sample_weight": True}
-        assert StaircaseCalibrator().set_fit_request(sample_weight=True).get_metadata_routing() is not None
+        routing = StaircaseCalibrator().set_fit_request(sample_weight=True).get_metadata_routing()
+        assert routing.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
         ignoring = StaircaseCalibrator(LogisticRegression().set_fit_request(sample_weight=False), cv=3)
         assert ignoring.fit(X, y, sample_weight=weights) is ignoring
     plain = StaircaseCalibrator(LogisticRegression(), cv=3)
