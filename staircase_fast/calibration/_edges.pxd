@@ -8,7 +8,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._exact cimport MAX_W_WORDS, add_words, compare_words, multiply, multiply_words
-from staircase_fast.arithmetic._rounded cimport leading, power_of_two, rounded
+from staircase_fast.arithmetic._rounded cimport rounded
 from staircase_fast.stack._stack cimport narrow_mean
 
 cdef enum:
@@ -79,34 +79,20 @@ cdef inline void exact_sum(const Path *path, Edge edge, int label, uint64_t *out
 
 
 cdef inline bint is_as_steep_exactly(const Path *path, Edge a, Edge b) noexcept nogil:
-    """Whether the slope of a is >= that of b: in doubles if they can decide, else by exact products."""
+    """Whether the slope of a is >= that of b, by exact products."""
     cdef uint64_t a_one[MAX_W_WORDS]
     cdef uint64_t a_zero[MAX_W_WORDS]
     cdef uint64_t b_one[MAX_W_WORDS]
     cdef uint64_t b_zero[MAX_W_WORDS]
-    cdef uint64_t one_way[2 * MAX_W_WORDS]
-    cdef uint64_t other_way[2 * MAX_W_WORDS]
-    cdef int n_words = path.n_words
-    cdef int up[2]
-    cdef int down[2]
-    cdef double product, other
+    cdef uint64_t product[2 * MAX_W_WORDS]
+    cdef uint64_t other[2 * MAX_W_WORDS]
     exact_sum(path, a, 1, a_one)
     exact_sum(path, a, 0, a_zero)
     exact_sum(path, b, 1, b_one)
     exact_sum(path, b, 0, b_zero)
-    product = leading(a_one, n_words, &up[0]) * leading(b_zero, n_words, &up[1])
-    other = leading(b_one, n_words, &down[0]) * leading(a_zero, n_words, &down[1])
-    if product == 0 or other == 0:
-        return other == 0
-    up[0] += up[1] - down[0] - down[1]
-    if not -192 < up[0] < 192:               # both products lie in [1, 2**129)
-        return up[0] > 0
-    product *= power_of_two(up[0])
-    if product > other * (1 + 1e-14) or product < other * (1 - 1e-14):       # relative errors are below 2**-49
-        return product > other
-    multiply(a_one, n_words, b_zero, n_words, one_way)
-    multiply(b_one, n_words, a_zero, n_words, other_way)
-    return compare_words(one_way, other_way, 2 * n_words) >= 0
+    multiply(a_one, path.n_words, b_zero, path.n_words, product)
+    multiply(b_one, path.n_words, a_zero, path.n_words, other)
+    return compare_words(product, other, 2 * path.n_words) >= 0
 
 
 cdef inline bint is_as_steep(const Path *path, Edge a, Edge b, width kind) noexcept nogil:
@@ -123,7 +109,7 @@ cdef inline bint is_as_steep(const Path *path, Edge a, Edge b, width kind) noexc
             other = approximate_sum(path, b, 1) * approximate_sum(path, a, 0)
             if product == 0 or other == 0:
                 return other == 0
-            if product > other * (1 + 1e-14) or product < other * (1 - 1e-14):
+            if product > other * (1 + 1e-14) or product < other * (1 - 1e-14):       # relative errors are below 2**-49
                 return product > other
         return is_as_steep_exactly(path, a, b)
 

@@ -8,18 +8,8 @@ import numpy as np
 
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import order_of
-from staircase_fast.calibration.pair_steps import Floats, PairSteps
-from staircase_fast.calibration.venn_abers import (
-    RULES,
-    Predictor,
-    ProbabilityPair,
-    Rule,
-    VennAbers,
-    counted,
-    fit_pair_steps,
-    merged,
-    read_labelled_rows,
-)
+from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_steps, read_labelled_rows
+from staircase_fast.calibration.venn_abers import RULES, Predictor, ProbabilityPair, Rule, VennAbers, counted, merged
 from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
 from staircase_fast.inputs.options import check_choice

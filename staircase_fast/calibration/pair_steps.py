@@ -1,4 +1,4 @@
-"""A step function of scores with two values on each step, as a Venn-Abers fit returns it."""
+"""The fit of a Venn-Abers predictor: a step function of scores with two values on each step, and its lookup."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
+from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, joined_extent, order_of, scale_of
+from staircase_fast.calibration import _venn
 from staircase_fast.errors import InvalidInputError, refuse_entries
-from staircase_fast.inputs.columns import Column, read_column
-from staircase_fast.inputs.rows import check_same_length, read_scores, refuse_nan
+from staircase_fast.inputs.columns import Column, read_column, read_float_column
+from staircase_fast.inputs.rows import check_same_length, check_weights, read_scores, read_weights, refuse_nan
+from staircase_fast.losses.rows import Rows
+from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import _lookup, cells
 from staircase_fast.typing import ColumnLike
 
@@ -80,3 +84,37 @@ class PairSteps:
                 return cells.NO_INDEX
             self._index = index
         return index
+
+
+def read_labelled_rows(
+    scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """Valid rows with labels as bytes, without rows of weight 0; and which of the given rows these are."""
+    x, y = read_float_column("scores", scores), read_column("labels", labels)
+    check_same_length("scores", x, "labels", y)
+    if len(x) == 0:
+        raise InvalidInputError("scores", "must have at least one row", found="got none")
+    w = read_weights("sample_weight", sample_weight, "scores", x)
+    order = order_of(x, 1)
+    refuse_nan("scores", x, order.first_nan)
+    refuse_entries("labels", "must be 0 or 1", y, (y != 0) & (y != 1))
+    extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
+    present = check_weights("sample_weight", w, extent)
+    y = y.astype(np.uint8, copy=False)
+    if present is None:
+        return Rows(x, y, w, LABELS, extent, order), np.ones(len(x), dtype=np.bool_)
+    x = x[present]
+    return Rows(x, y[present], w[present], LABELS, extent, order_of(x, 1)), present
+
+
+def fit_pair_steps(rows: Rows, query_weight: float) -> PairSteps:
+    """The steps of valid rows."""
+    query = Extent(-1, query_weight, query_weight, query_weight, query_weight.is_integer())
+    n = len(rows.scores)
+    scale = scale_of(LABELS, joined_extent(rows.weights_extent, query), n + 1)
+    x, y, w = in_score_order(rows)[:3]
+    # Room for the worst case: memory that is never touched is never allocated.
+    left, values = np.empty(2 * n + 1), np.empty((2 * n + 1, 2))
+    work = np.empty(_venn.work_size(n, scale.w_words), dtype=np.uint64)
+    n_steps = _venn.fit(x, y, w, query_weight, scale, work, left, values)
+    return PairSteps(n, left[:n_steps].copy(), values[:n_steps].copy())

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, joined_extent, order_of, scale_of
-from staircase_fast.calibration import _venn
-from staircase_fast.calibration.pair_steps import Floats, PairSteps
-from staircase_fast.errors import InvalidInputError, refuse_entries
-from staircase_fast.inputs.columns import read_column, read_float_column
+from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_steps, read_labelled_rows
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.options import check_choice, check_number
-from staircase_fast.inputs.rows import check_same_length, check_weights, read_weights, refuse_nan
-from staircase_fast.losses.rows import Rows
-from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.steps import read_queries
 from staircase_fast.storage import documents
 from staircase_fast.storage.saved import Saved
@@ -112,16 +105,12 @@ class Predictor(Saved, Generic[_Fit]):
         kind = cls._FORMAT, _VERSION
         return cls._from_document(documents.document_of(text, cls._WHAT, kind, cls._FIELDS, with_loss=False))
 
-    def _document(self) -> dict[str, Any]:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # each kind has its own
 
-    @classmethod
-    def _from_document(cls, document: dict[str, Any]) -> Self:
-        raise NotImplementedError
-
-    def _state(self) -> tuple[Any, ...]:
-        """What was fitted, as `__setstate__` takes it; empty if nothing was."""
-        raise NotImplementedError
+        def _document(self) -> dict[str, Any]: ...
+        @classmethod
+        def _from_document(cls, document: dict[str, Any]) -> Self: ...
+        def _state(self) -> tuple[Any, ...]: ...  # the argument of `__setstate__`; empty before a fit
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._query_weight,), self._state() or None
@@ -340,40 +329,6 @@ class VennAbers(Predictor[PairSteps]):
 def counted(n: int, noun: str) -> str:
     """A number with its noun in the singular or plural."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def read_labelled_rows(
-    scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None
-) -> tuple[Rows, NDArray[np.bool_]]:
-    """Valid rows with labels as bytes, without rows of weight 0; and which of the given rows these are."""
-    x, y = read_float_column("scores", scores), read_column("labels", labels)
-    check_same_length("scores", x, "labels", y)
-    if len(x) == 0:
-        raise InvalidInputError("scores", "must have at least one row", found="got none")
-    w = read_weights("sample_weight", sample_weight, "scores", x)
-    order = order_of(x, 1)
-    refuse_nan("scores", x, order.first_nan)
-    refuse_entries("labels", "must be 0 or 1", y, (y != 0) & (y != 1))
-    extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
-    present = check_weights("sample_weight", w, extent)
-    y = y.astype(np.uint8, copy=False)
-    if present is None:
-        return Rows(x, y, w, LABELS, extent, order), np.ones(len(x), dtype=np.bool_)
-    x = x[present]
-    return Rows(x, y[present], w[present], LABELS, extent, order_of(x, 1)), present
-
-
-def fit_pair_steps(rows: Rows, query_weight: float) -> PairSteps:
-    """The steps of valid rows."""
-    query = Extent(-1, query_weight, query_weight, query_weight, query_weight.is_integer())
-    n = len(rows.scores)
-    scale = scale_of(LABELS, joined_extent(rows.weights_extent, query), n + 1)
-    x, y, w = in_score_order(rows)[:3]
-    # Room for the worst case: memory that is never touched is never allocated.
-    left, values = np.empty(2 * n + 1), np.empty((2 * n + 1, 2))
-    work = np.empty(_venn.work_size(n, scale.w_words), dtype=np.uint64)
-    n_steps = _venn.fit(x, y, w, query_weight, scale, work, left, values)
-    return PairSteps(n, left[:n_steps].copy(), values[:n_steps].copy())
 
 
 def merged(p0: Floats, p1: Floats, rule: Rule) -> Floats:

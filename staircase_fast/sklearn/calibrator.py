@@ -20,16 +20,9 @@ from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
+from staircase_fast.sklearn import crossfit
 from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
-from staircase_fast.sklearn.crossfit import (
-    CalibratedPair,
-    LabelledRows,
-    Options,
-    class_scores,
-    fit_calibrated_pairs,
-    probabilities,
-    scores_of,
-)
+from staircase_fast.sklearn.crossfit import CalibratedPair, LabelledRows, Options
 from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
 
 
@@ -174,10 +167,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             if any(pair.estimator is not None for pair in vars(self).get("calibrated_classifiers_", [])):
                 self.__dict__.pop("n_features_in_", None)
         else:
-            for_fit, for_split = self._routed(sample_weight, fit_params)
-            pairs = fit_calibrated_pairs(
-                self.estimator, rows, options,
-                cv=self.cv, ensemble=bool(ensemble), n_jobs=self.n_jobs, fit_params=for_fit, split_params=for_split,
+            pairs = crossfit.fit_calibrated_pairs(
+                self.estimator, rows, options, cv=self.cv, ensemble=bool(ensemble), n_jobs=self.n_jobs,
+                routed=self._routed(sample_weight, fit_params),
             )  # fmt: skip
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -214,9 +206,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
                 scores = self._scores(X, len(self.classes_))
                 check_feature_names(self, X, reset=False)
             else:
-                scores = scores_of(estimator, X, self.classes_)
+                scores = crossfit.scores_of(estimator, X, self.classes_)
             with arguments_named(scores="X"):
-                found.append(probabilities(staircases, scores, options))
+                found.append(crossfit.probabilities(staircases, scores, options))
         return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -248,12 +240,11 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     def _scores(self, X: Any, n_classes: int) -> Column:
         # scores may be infinite, as log-odds are; NaN is refused when they are fitted or looked up
-        table = check_array(
-            X, dtype=list(FLOATS), ensure_2d=False, ensure_all_finite=False, estimator=self, input_name="X"
-        )
-        return class_scores("X", table, n_classes)
+        how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False, "estimator": self, "input_name": "X"}
+        table = check_array(X, dtype=list(FLOATS), **how)
+        return crossfit.class_scores("X", table, n_classes)
 
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> crossfit.Routed:
         """The parameters for the estimator's `fit` and for the splitter's `split`."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)

@@ -21,6 +21,8 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Direction, public_class
 
+Routed = tuple[dict[str, Any], dict[str, Any]]  # parameters for the estimator's `fit`, and for the splitter's `split`
+
 
 @public_class("staircase_fast.sklearn")
 class CalibratedPair(NamedTuple):
@@ -117,18 +119,11 @@ def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Op
 
 
 def fit_calibrated_pairs(
-    estimator: Any,
-    rows: LabelledRows,
-    options: Options,
-    *,
-    cv: Any,
-    ensemble: bool,
-    n_jobs: int | None,
-    fit_params: dict[str, Any],
-    split_params: dict[str, Any],
+    estimator: Any, rows: LabelledRows, options: Options, *, cv: Any, ensemble: bool, n_jobs: Any, routed: Routed
 ) -> list[CalibratedPair]:
     """One pair for each split; or, without `ensemble`, one pair that is calibrated with the scores of all splits."""
     _score_method(estimator)  # an error now, not after the fit
+    fit_params, split_params = routed
     frozen = isinstance(estimator, FrozenEstimator)
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
