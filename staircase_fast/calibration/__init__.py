@@ -1,8 +1,8 @@
-"""Calibration of forecasts: how reliable they are, with what uncertainty, and Venn-Abers predictors.
+"""Calibration of forecasts: reliability diagrams with bands, and Venn-Abers predictors.
 
-`reliability.py` has `reliability`, the CORP curve and its scores (`decomposition.py`); `bands.py` resamples the rows
-for bands around the curve.  `venn_abers.py` and `cross_venn_abers.py` predict pairs of probabilities.  `classes.py` and
-`priors.py` turn scores of classes into probabilities.
+`reliability` fits the CORP curve, then splits the mean score into its parts (`decomposition.py`) and resamples the rows
+for bands around the curve (`bands.py`).  `VennAbers` and `CrossVennAbers` fit steps with two probabilities each
+(`pair_steps.py`) and look queries up in them.  `priors.py` keeps the probabilities of a staircase away from 0 and 1.
 
 Tests: tests/calibration.
 """

@@ -1,7 +1,7 @@
-"""Sums of losses over rows: of forecasts, of recalibrated ones and of a constant; and forecasts by bins.
+"""Sums of losses over rows, for the parts of the mean score, and the histogram of forecasts.
 
-Kernels here assume clean input: n >= 1, columns of one length, forecasts, targets and parameters in their domains,
-weights >= 0, edges in order and not all the same.
+Preconditions: n >= 1, columns of one length, forecasts, targets and parameters in their domains, weights >= 0, edges in
+ascending order and not all equal.
 """
 
 from libc.math cimport fabs, isinf
@@ -10,25 +10,26 @@ from staircase_fast.arithmetic._double_double cimport Twofold, add
 from staircase_fast.losses._slopes cimport Model, fill_values
 
 cdef enum:
-    BATCH = 256               # rows whose losses lie in the cache, and are summed before they are added to all others
+    BATCH = 256               # rows whose losses fit the cache; each batch is summed before it is added to the total
     SUMS = 5
 
 
-def add_up(
+def sum_losses(
     int kind,
-    const double[::1] parameters not None,    # IN  of the loss: one, or one per row
+    const double[::1] parameters not None,    # IN  of the loss: one for all rows, or one per row
     const double[::1] forecasts not None,     # IN
     const double[::1] recalibrated not None,  # IN
-    double constant,                          # IN  the best forecast that is the same for all rows
+    double constant,                          # IN  the best constant forecast
     const double[::1] targets not None,       # IN
-    const double[::1] weights not None,       # IN  or empty: all are 1
-    double unit,                              # IN  of weights in sums; rows of weight 0 are absent
-    const double[::1] edges not None,         # IN  of bins; the first and the last have what is beyond the ends
-    double[::1] sums not None,                # OUT SUMS of losses: see below
-    double[::1] counts not None,              # IN  OUT weights of rows in each bin, added to what is there
+    const double[::1] weights not None,       # IN  or empty: all are 1; rows of weight 0 are ignored
+    double unit,                              # IN  weights are divided by this
+    const double[::1] edges not None,         # IN  of bins; forecasts outside belong to the first or last bin
+    double[::1] sums not None,                # OUT SUMS numbers, see below
+    double[::1] counts not None,              # OUT weight of each bin; added to the present entries
 ):
-    """Sums of the loss of forecasts, of what it is above that of recalibrated ones, of what the loss of the constant is
-    above that, of the latter, and of distances between forecasts and recalibrated ones.
+    """Sum the losses own, best and alike of the forecasts, the recalibrated forecasts and the constant.
+
+    sums: own, own - best, alike - best, alike, and the distance between forecasts and recalibrated forecasts.
     """
     cdef double own[BATCH]
     cdef double best[BATCH]
@@ -68,20 +69,20 @@ def add_up(
                 add(&total[k], part[k])
             start += n
         for k in range(SUMS):
-            # where a sum is infinite, what was lost of it is no number
+            # the error term of an infinite sum is NaN
             sums[k] = total[k].hi + (total[k].lo if total[k].lo == total[k].lo else 0.0)
-        count(forecasts, weights, edges, counts)
+        count_in_bins(forecasts, weights, edges, counts)
 
 
 cdef inline double weighted(double w, double loss) noexcept nogil:
-    """A weight above 0 may be 0 as a share of all, and an infinite loss counts even so."""
+    """A positive weight may underflow to 0 when it is divided by `unit`; an infinite loss counts all the same."""
     return loss if isinf(loss) else w * loss
 
 
-cdef inline void count(
+cdef inline void count_in_bins(
     const double[::1] forecasts, const double[::1] weights, const double[::1] edges, double[::1] counts
 ) noexcept nogil:
-    """A bin has what lies at its start: a guess from the width of all is one off now and then."""
+    """Bins include their start.  The bin computed from the common width may be off by one and is corrected."""
     cdef Py_ssize_t i, k, last = counts.shape[0] - 1
     cdef double low = edges[0], high = edges[last + 1], guess
     cdef double scale = counts.shape[0] / (high * 0.5 - low * 0.5)

@@ -1,55 +1,91 @@
-"""Replicates of a staircase of means: rows drawn with replacement, or labels drawn from forecasts.
+"""Resampled fits of means: rows drawn with replacement, or labels drawn from forecasts.
 
-Rows are in score order and stay there: a replicate only draws how often each counts.  Rows that are alike, of one label
-between two places where a step may end, are one cell, and are counted together.  Cells between such places are a
-segment: whatever is drawn, no step ends within it, for no target in it is below one that follows.
+Rows are in score order.  A resample draws how often each row counts.  A *segment* is a range of rows in which no target
+is below one that follows, so no step ends inside it, whatever is drawn.  A *cell* is a set of rows of one segment with
+equal labels; its rows are counted together.  Other targets have one row per cell.
 
-How often cells count is multinomial: counts of Poisson distributions that make fewer than all draws, and the draws that
-are missing, one by one.  Given their sum, such counts are multinomial, so that nothing is approximate.
+The counts of cells are multinomial.  They are drawn as independent Poisson counts with a total that is almost always
+too small; the missing rows are drawn one by one.  Poisson counts with a given sum are multinomial, so this is exact.
 
-Kernels here assume clean input: at least one row, targets and weights of a size of at most 1 whose products do not
-underflow, and work space for a block of each segment.
+Random numbers: xoshiro256++ (Blackman and Vigna, 2019).  Each resample has its own state, which numpy's SeedSequence
+derives from the seed and the number of the resample.  Results do not depend on the number of threads.
+
+Preconditions: at least one row, targets and weights of magnitude at most 1 whose products do not underflow, work space
+for one block per segment.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast.calibration._random cimport Random, below, fraction, next_word
+from staircase_fast.arithmetic._exact cimport multiply_words
 
 cdef enum:
-    FEW = 16                  # tables 0 to 14 are for means of 1 to 15 rows, the next for 16, 32, ..
+    FEW = 16                  # tables 0 to 14 are for cells of 1 to 15 rows, ...
     FEW_BITS = 4
-    LAST = 21                 # .. up to 1024
+    LAST = 21                 # ... tables 15 to 21 for 16, 32, .., 1024 rows
     LAST_BITS = 10
     GUIDE_BITS = 10
 
 TABLES = LAST + 1
 GUIDES = 1 << GUIDE_BITS
 
-# Blocks whose means strictly increase.
-ctypedef struct Pile:
+ctypedef struct Random:
+    uint64_t a
+    uint64_t b
+    uint64_t c
+    uint64_t d
+
+# Blocks with strictly increasing means.
+ctypedef struct Stack:
     Py_ssize_t n
-    int64_t *starts           # the first segment of each block that has rows
+    int64_t *starts           # the first segment with rows of each block
     double *s
     double *w
     double *means
 
-# Distributions of counts: in each table, the first count that a word can stand for, and the chances of at most so many.
+# Poisson distributions, one per table.
 ctypedef struct Tables:
-    const uint16_t *guide
-    const double *chances
+    const uint16_t *guide     # the least count for each value of the first GUIDE_BITS random bits
+    const double *chances     # cumulative probabilities
     Py_ssize_t width
+
+
+cdef inline uint64_t rotated(uint64_t x, int k) noexcept nogil:
+    return (x << k) | (x >> (64 - k))
+
+
+cdef inline uint64_t next_word(Random *random) noexcept nogil:
+    cdef uint64_t result = rotated(random.a + random.d, 23) + random.a, t = random.b << 17
+    random.c ^= random.a
+    random.d ^= random.b
+    random.b ^= random.c
+    random.a ^= random.d
+    random.c ^= t
+    random.d = rotated(random.d, 45)
+    return result
+
+
+cdef inline double fraction(uint64_t word) noexcept nogil:
+    """A number in [0, 1) from the upper 53 bits."""
+    return <double>(word >> 11) * 1.1102230246251565e-16     # 2**-53
+
+
+cdef inline int64_t below(Random *random, int64_t n) noexcept nogil:
+    """An integer in [0, n); probabilities are off by at most 2**-64."""
+    cdef uint64_t high
+    multiply_words(next_word(random), <uint64_t>n, &high)
+    return <int64_t>high
 
 
 def draw(
     const uint64_t[::1] state not None,        # IN  four words
     int64_t n_rows,
-    const int64_t[::1] ends not None,          # IN  rows up to the end of each cell; or empty: each cell is a row
+    const int64_t[::1] ends not None,          # IN  number of rows up to the end of each cell; empty: one each
     const uint16_t[:, ::1] guide not None,     # IN  TABLES of GUIDES
-    const double[:, ::1] chances not None,     # IN  TABLES; or empty: all draws are made one by one
+    const double[:, ::1] chances not None,     # IN  TABLES; or empty: rows are drawn one by one
     uint32_t[::1] counts not None,             # OUT one per cell
 ):
-    """Draw as many rows as there are, with replacement; count those of each cell."""
+    """Draw n_rows rows with replacement and count them by cell."""
     cdef Random random = Random(state[0], state[1], state[2], state[3])
     cdef const int64_t *cell_ends = &ends[0] if ends.shape[0] else NULL
     cdef Py_ssize_t n_cells = counts.shape[0]
@@ -58,19 +94,19 @@ def draw(
     with nogil:
         if chances.shape[0]:
             tables = Tables(&guide[0, 0], &chances[0, 0], chances.shape[1])
-            total = draw_most(&random, tables, cell_ends, n_cells, &counts[0])
-            while total > n_rows:              # once in thousands: by the sum alone, so what is left is multinomial too
-                total = draw_most(&random, tables, cell_ends, n_cells, &counts[0])
+            total = draw_poisson(&random, tables, cell_ends, n_cells, &counts[0])
+            while total > n_rows:              # rare; it depends on the sum alone, so counts stay multinomial
+                total = draw_poisson(&random, tables, cell_ends, n_cells, &counts[0])
         else:
             memset(&counts[0], 0, n_cells * sizeof(uint32_t))
         for _draw in range(total, n_rows):
             counts[cell_of(cell_ends, n_cells, below(&random, n_rows))] += 1
 
 
-cdef inline int64_t draw_most(
+cdef inline int64_t draw_poisson(
     Random *random, Tables tables, const int64_t *ends, Py_ssize_t n_cells, uint32_t *counts
 ) noexcept nogil:
-    """Counts of independent Poisson distributions; return their sum."""
+    """Draw independent Poisson counts; return their sum."""
     cdef int64_t total = 0, start = 0, size, _draw
     cdef int k
     cdef Py_ssize_t i
@@ -96,7 +132,7 @@ cdef inline int64_t draw_most(
 
 
 cdef inline uint32_t poisson(Random *random, Tables tables, Py_ssize_t table) noexcept nogil:
-    """The first count whose chance, with those of all below it, is above a random fraction."""
+    """The first count whose cumulative probability is above a random fraction."""
     cdef uint64_t word = next_word(random)
     cdef const double *chances = tables.chances + table * tables.width
     cdef uint32_t count = tables.guide[(table << GUIDE_BITS) + <Py_ssize_t>(word >> (64 - GUIDE_BITS))]
@@ -106,7 +142,7 @@ cdef inline uint32_t poisson(Random *random, Tables tables, Py_ssize_t table) no
 
 
 cdef inline Py_ssize_t cell_of(const int64_t *ends, Py_ssize_t n_cells, int64_t row) noexcept nogil:
-    """The cell that ends above the row first."""
+    """The cell of a row, by bisection."""
     cdef const int64_t *base = ends
     cdef Py_ssize_t half
     if ends == NULL:
@@ -119,17 +155,17 @@ cdef inline Py_ssize_t cell_of(const int64_t *ends, Py_ssize_t n_cells, int64_t 
 
 
 def fit_drawn(
-    const uint32_t[::1] counts not None,       # IN  how often a row of each cell was drawn
-    const double[::1] s not None,              # IN  weight times target, of a row of each cell
-    const double[::1] w not None,              # IN  its weight
-    const int64_t[::1] segments not None,      # IN  where each ends, in cells
-    const int64_t[::1] places not None,        # IN  segments at whose ends values are asked for, in order
+    const uint32_t[::1] counts not None,       # IN  number of rows drawn from each cell
+    const double[::1] s not None,              # IN  weight times target of a row of each cell
+    const double[::1] w not None,              # IN  weight of a row of each cell
+    const int64_t[::1] segments not None,      # IN  the end of each segment, in cells
+    const int64_t[::1] places not None,        # IN  segments whose values are returned, in ascending order
     int64_t[::1] starts not None,              # work
     double[:, ::1] work not None,              # work: 3 columns of one entry per segment
     double[::1] values not None,               # OUT one per place
 ):
-    """Fit the rows that were drawn; a place before all of them has the value of the first."""
-    cdef Pile pile = Pile(0, &starts[0], &work[0, 0], &work[1, 0], &work[2, 0])
+    """Fit the rows that were drawn.  A place before all of them has the value of the first step."""
+    cdef Stack stack = Stack(0, &starts[0], &work[0, 0], &work[1, 0], &work[2, 0])
     cdef Py_ssize_t i = 0, segment
     cdef double sum_s, sum_w
     with nogil:
@@ -141,22 +177,22 @@ def fit_drawn(
                 sum_w += counts[i] * w[i]
             i = segments[segment]
             if sum_w > 0.0:
-                push(&pile, segment, sum_s, sum_w)
-        look_up(&pile, &places[0], places.shape[0], &values[0])
+                push(&stack, segment, sum_s, sum_w)
+        look_up(&stack, &places[0], places.shape[0], &values[0])
 
 
 def fit_simulated(
     const uint64_t[::1] state not None,        # IN  four words
     const double[::1] chances not None,        # IN  forecasts of observations, in order
-    const int64_t[::1] ends not None,          # IN  rows up to the end of each observation; or empty: each is a row
+    const int64_t[::1] ends not None,          # IN  number of rows up to the end of each observation; empty: one each
     const double[::1] w not None,              # IN  weights of rows; or empty: all are 1
-    const int64_t[::1] places not None,        # IN  observations whose values are asked for, in order
+    const int64_t[::1] places not None,        # IN  observations whose values are returned, in ascending order
     int64_t[::1] starts not None,              # work
     double[:, ::1] work not None,              # work: 3 columns of one entry per observation
     double[::1] values not None,               # OUT one per place
 ):
-    """Fit labels that are 1 by the chance that was forecast."""
-    cdef Pile pile = Pile(0, &starts[0], &work[0, 0], &work[1, 0], &work[2, 0])
+    """Draw labels with the forecast probabilities and fit them."""
+    cdef Stack stack = Stack(0, &starts[0], &work[0, 0], &work[1, 0], &work[2, 0])
     cdef Random random = Random(state[0], state[1], state[2], state[3])
     cdef Py_ssize_t k, first = 0, i = 0, end
     cdef double sum_s, sum_w, weight, waiting_s = 0.0, waiting_w = 0.0
@@ -172,40 +208,40 @@ def fit_simulated(
                 sum_s += weight if label else 0.0
                 sum_w += weight
             i = end
-            # what is all 0, or follows what is all 1, is on the step of what is before it
+            # an observation that is all 0, or that follows one that is all 1, shares the step of the one before
             if not (full or sum_s == 0.0):
-                push(&pile, first, waiting_s, waiting_w)
+                push(&stack, first, waiting_s, waiting_w)
                 first = k
                 waiting_s = 0.0
                 waiting_w = 0.0
             waiting_s += sum_s
             waiting_w += sum_w
             full = sum_s == sum_w
-        push(&pile, first, waiting_s, waiting_w)
-        look_up(&pile, &places[0], places.shape[0], &values[0])
+        push(&stack, first, waiting_s, waiting_w)
+        look_up(&stack, &places[0], places.shape[0], &values[0])
 
 
-cdef inline void push(Pile *pile, Py_ssize_t start, double s, double w) noexcept nogil:
-    """Put a block on top, joined with every block that reaches it."""
+cdef inline void push(Stack *stack, Py_ssize_t start, double s, double w) noexcept nogil:
+    """Push a block, merged with all blocks on top whose means are not below its mean."""
     cdef double mean = s / w
-    cdef Py_ssize_t top = pile.n - 1
-    while top >= 0 and pile.means[top] >= mean:
-        start = pile.starts[top]
-        s += pile.s[top]
-        w += pile.w[top]
+    cdef Py_ssize_t top = stack.n - 1
+    while top >= 0 and stack.means[top] >= mean:
+        start = stack.starts[top]
+        s += stack.s[top]
+        w += stack.w[top]
         mean = s / w
         top -= 1
     top += 1
-    pile.starts[top] = start
-    pile.s[top] = s
-    pile.w[top] = w
-    pile.means[top] = mean
-    pile.n = top + 1
+    stack.starts[top] = start
+    stack.s[top] = s
+    stack.w[top] = w
+    stack.means[top] = mean
+    stack.n = top + 1
 
 
-cdef inline void look_up(const Pile *pile, const int64_t *places, Py_ssize_t n, double *values) noexcept nogil:
+cdef inline void look_up(const Stack *stack, const int64_t *places, Py_ssize_t n, double *values) noexcept nogil:
     cdef Py_ssize_t block = 0, i
     for i in range(n):
-        while block + 1 < pile.n and pile.starts[block + 1] <= places[i]:
+        while block + 1 < stack.n and stack.starts[block + 1] <= places[i]:
             block += 1
-        values[i] = pile.means[block]
+        values[i] = stack.means[block]

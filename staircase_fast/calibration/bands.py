@@ -1,12 +1,14 @@
-"""Bands around a CORP curve: the fits of many resamples, and their quantiles at some scores."""
+"""Bands around a CORP curve: quantiles of the curves of many resamples, at some scores."""
 
 from __future__ import annotations
 
 import math
+import operator
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +18,32 @@ from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.bisection import solve
 from staircase_fast.bisection.solve import Samples
 from staircase_fast.calibration import _resample
-from staircase_fast.calibration import reliability_checks as _validation
-from staircase_fast.calibration.reliability_checks import Plan, Progress
-from staircase_fast.inputs.options import import_optional
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.inputs.options import check_choice, check_function, check_number, import_optional
 from staircase_fast.inputs.rows import Columns, copy_targets_and_weights
 from staircase_fast.losses import Loss, PoissonDeviance, SquaredError
 from staircase_fast.losses.rows import check_rows_and_parameters
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 
+Progress = Callable[[int, int], object]
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
-_POINTS = 512  # scores, spread evenly over rows
-_STEPS = 512  # whose ends are scores too; of more steps, the points above are enough
-_FEW_ROWS = 256  # are drawn one by one
-_SHORT = 4.0  # standard deviations by which the sum of Poisson counts is too low on average
-_MEANS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # of the tables, in rows
+_POINTS = 512  # scores, spread evenly over the rows
+_STEPS = 512  # the ends of up to this many steps are added to them
+_FEW_ROWS = 256  # so few rows are drawn one by one
+_SHORT = 4.0  # standard deviations by which the mean of the sum of Poisson counts is too low
+_TABLE_ROWS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # rows per cell of each Poisson table
 _EACH_ROW = np.empty(0, dtype=np.int64)
 _LEAST = math.ulp(0.0)
-_POWERS = 1020  # of two between numbers of up to 1 that keep all their digits
+_POWERS = 1020  # numbers up to 1 keep all digits if they are at most this many powers of two apart
 
 
 class Bands(NamedTuple):
-    """Limits within which most resampled curves lie, at each score by itself."""
+    """Limits that contain most resampled curves, for each score separately."""
 
     x: _Floats
-    """Scores, in order."""
+    """Scores, in ascending order."""
     lower: _Floats
     upper: _Floats
     kind: str
@@ -51,51 +53,119 @@ class Bands(NamedTuple):
     n_resamples: int
 
 
-Fit = Callable[[NDArray[np.uint64], _Floats], None]  # a resample: of a random state, values at places
+class BandOptions(NamedTuple):
+    """Valid options of bands."""
+
+    kind: str
+    n_resamples: int
+    level: float
+    seed: np.random.SeedSequence
+    progress: bool | Progress
 
 
-def make_bands(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_threads: int) -> Bands:
-    """The bands of a fit of these columns, which are clean."""
-    x, curves = resampled(columns, loss, stairs, plan, n_threads)
+def check_band_options(
+    bands: object, n_resamples: object, level: object, seed: Any, progress: object, loss: Loss
+) -> BandOptions | None:
+    """Check the options; return None if no bands are wanted."""
+    if bands is None:
+        return None
+    kind = check_choice("bands", bands, ("confidence", "consistency"))
+    if kind == "consistency" and (not loss.is_mean or loss.value_range != (0.0, 1.0)):
+        raise InvalidInputError("bands", f"must be 'confidence' or None for {loss.name}", value=kind)
+    requirement = "must be an integer >= 1"
+    try:
+        n = operator.index(n_resamples)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidTypeError("n_resamples", requirement, value=n_resamples) from None
+    if n < 1 or isinstance(n_resamples, bool):
+        raise InvalidInputError("n_resamples", requirement, value=n_resamples)
+    share = check_number("level", level)
+    if not 0 < share < 1:
+        raise InvalidInputError("level", "must be > 0 and < 1", value=level)
+    try:
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    except (TypeError, ValueError):
+        raise InvalidTypeError("seed", "must be None, an integer >= 0 or a numpy SeedSequence", value=seed) from None
+    quiet = progress is None or isinstance(progress, bool)
+    return BandOptions(kind, n, share, sequence, bool(progress) if quiet else check_function("progress", progress))
+
+
+def make_bands(columns: Columns, loss: Loss, stairs: Staircase, options: BandOptions, n_threads: int) -> Bands:
+    """The bands of a fit of valid columns."""
+    x, curves = resampled(columns, loss, stairs, options, n_threads)
     curves.sort(axis=0)
-    # curves themselves, nothing between two of them: there may be infinite values
-    outside = math.floor((1.0 - plan.level) / 2.0 * len(curves) + 1e-9)  # on each side
+    # order statistics without interpolation, because values may be infinite
+    outside = math.floor((1.0 - options.level) / 2.0 * len(curves) + 1e-9)  # on each side
     outside = min(outside, (len(curves) - 1) // 2)
     lower, upper = curves[outside].copy(), curves[-1 - outside].copy()
     for column in (x, lower, upper):
         column.setflags(write=False)
-    return Bands(x, lower, upper, plan.kind, plan.level, plan.n_resamples)
+    return Bands(x, lower, upper, options.kind, options.level, options.n_resamples)
 
 
-def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_threads: int) -> tuple[_Floats, _Floats]:
-    """Some scores, and the value of each resampled curve there, a row for each curve."""
-    rows, kept = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
-    _validation.few_enough(len(rows.scores))
-    samples, kept = solve.samples_of(rows, kept)
+# A fit of one resample: computes the values at all places, given a random state.
+Fit = Callable[[NDArray[np.uint64], _Floats], None]
+
+
+class _Rows(NamedTuple):
+    """Rows in score order.  Rows with equal scores are one observation."""
+
+    samples: Samples
+    borders: _Integers  # the first row of each observation, and the number of rows
+    places: _Integers  # observations whose values are computed
+
+    @property
+    def scores(self) -> NDArray[Any]:
+        """The scores of the places."""
+        found: NDArray[Any] = self.samples.scores[self.borders[self.places]]
+        return found
+
+
+def resampled(
+    columns: Columns, loss: Loss, stairs: Staircase, options: BandOptions, n_threads: int
+) -> tuple[_Floats, _Floats]:
+    """Some scores, and the values of the resampled curves there, one row per curve."""
+    valid, own_loss = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
+    check_countable(len(valid.scores))
+    samples, own_loss = solve.samples_of(valid, own_loss)
     if len(samples.ends):
         borders = np.append(0, np.flatnonzero(samples.ends) + 1).astype(np.int64, copy=False)
     else:
         borders = np.arange(len(samples.scores) + 1, dtype=np.int64)
-    places = _places(samples.scores, borders, stairs)
-    if isinstance(loss, PoissonDeviance):
+    is_poisson = isinstance(loss, PoissonDeviance)
+    if is_poisson:
         samples = solve.as_means(samples)
-    means, exactly = loss.is_mean or isinstance(loss, PoissonDeviance), _far_apart(samples)
-    unit = 0
-    if plan.kind == "consistency":
-        _validation.labels(samples.targets)
-        make_fit = (_simulated_exactly if exactly else _simulated)(samples, borders, places)
-    elif means and not exactly:
-        make_fit, unit = _drawn(samples, borders, places)
+    rows = _Rows(samples, borders, _places(samples.scores, borders, stairs))
+    is_mean, needs_exact_sums = loss.is_mean or is_poisson, _far_apart(samples)
+    exponent = 0
+    if options.kind == "consistency":
+        _check_labels(samples.targets)
+        make_fit = _simulate_exactly(rows) if needs_exact_sums else _simulate_means(rows)
+    elif is_mean and not needs_exact_sums:
+        make_fit, exponent = _draw_means(rows)
     else:
-        make_fit = _drawn_under(SquaredError() if means else kept, samples, borders, places)
-    curves = np.empty((plan.n_resamples, len(places)))
-    _run(make_fit, curves, plan, n_threads)
-    np.clip(np.ldexp(curves, unit, out=curves), *loss.value_range, out=curves)
-    return samples.scores[borders[places]].astype(np.float64) + 0.0, curves
+        make_fit = _draw_any_loss(SquaredError() if is_mean else own_loss, rows)
+    curves = np.empty((options.n_resamples, len(rows.places)))
+    _run(make_fit, curves, options, n_threads)
+    np.clip(np.ldexp(curves, exponent, out=curves), *loss.value_range, out=curves)
+    return rows.scores.astype(np.float64) + 0.0, curves
+
+
+def check_countable(n: int) -> None:
+    """Kernels count rows in 32 bits."""
+    if n >= 2**32:
+        raise InvalidInputError("bands", "must be None for 2**32 rows or more", found=f"got {n} rows")
+
+
+def _check_labels(targets: _Floats) -> None:
+    other = (targets != 0) & (targets != 1)
+    if other.any():
+        requirement = "must be 'confidence' or None if `targets` are not all 0 or 1"
+        raise InvalidInputError("bands", requirement, found=f"got 'consistency' and {targets[other][0]}")
 
 
 def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers:
-    """Observations whose values are asked for: some that are spread evenly over rows, and the ends of steps."""
+    """Observations spread evenly over the rows, and those at the ends of steps."""
     rows = np.linspace(0, len(scores) - 1, min(_POINTS, len(scores))).astype(np.int64)
     if stairs.n_steps <= _STEPS:
         ends = np.searchsorted(scores, np.concatenate([stairs.left, stairs.right]).astype(scores.dtype))
@@ -104,7 +174,7 @@ def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers
 
 
 def _far_apart(samples: Samples) -> bool:
-    """Whether some products of targets and weights are too small beside others for kernels here, which round."""
+    """Whether products of targets and weights differ too much in magnitude for the kernels, which round."""
     powers = 0
     for column in (samples.targets, samples.weights):
         if len(column):
@@ -114,78 +184,80 @@ def _far_apart(samples: Samples) -> bool:
     return powers > _POWERS
 
 
-def _scaled(samples: Samples) -> tuple[_Floats, _Floats, int]:
-    """Targets times weights, and weights, none above 1; targets were divided by two to some power."""
-    y, w = samples.targets, samples.weights
-    unit = math.frexp(float(np.abs(y).max()))[1]
-    if len(w):
-        w = np.ldexp(w, -math.frexp(float(w.max()))[1])
-        return np.ldexp(y, -unit) * w, w, unit
-    return np.ldexp(y, -unit), np.ones(len(y)), unit
+def _scaled(column: _Floats) -> tuple[_Floats, int]:
+    """A column divided by a power of two, so that no magnitude is above 1; and the exponent."""
+    exponent = math.frexp(float(np.abs(column).max()))[1]
+    return np.ldexp(column, -exponent), exponent
 
 
-def _segments(samples: Samples, borders: _Integers, places: _Integers) -> _Integers:
-    """The first observation of each segment (`_resample.pyx`); one ends at each place."""
-    first = borders[:-1]
-    tied = len(samples.ends) > 0
-    low = np.minimum.reduceat(samples.targets, first) if tied else samples.targets
-    high = np.maximum.reduceat(samples.targets, first) if tied else samples.targets
-    begins = np.append(True, low[:-1] < high[1:])
-    begins[places[places + 1 < len(begins)] + 1] = True
-    return np.flatnonzero(begins)
-
-
-def _drawn(samples: Samples, borders: _Integers, places: _Integers) -> tuple[Callable[[], Fit], int]:
-    """Rows drawn with replacement, each with its weight, where steps are means."""
-    n, first = len(samples.scores), _segments(samples, borders, places)
-    starts = borders[first]
-    at = (np.searchsorted(first, places, side="right") - 1).astype(np.int64, copy=False)
+def _draw_means(rows: _Rows) -> tuple[Callable[[], Fit], int]:
+    """Draw rows with replacement and fit means; values must be multiplied by two to the returned power."""
+    samples, places = rows.samples, rows.places
+    n, first = len(samples.scores), _segment_starts(rows)
+    starts = rows.borders[first]
+    segment_of_place = (np.searchsorted(first, places, side="right") - 1).astype(np.int64, copy=False)
+    exponent = 0
     if not len(samples.weights) and bool(np.all((samples.targets == 0) | (samples.targets == 1))):
-        # two cells to a segment: all that are 1, and all that are 0
+        # two cells per segment: labels 1, and labels 0
         ones = np.add.reduceat(samples.targets, starts).astype(np.int64)
         sizes = np.column_stack([ones, np.diff(starts, append=n) - ones]).reshape(-1)
-        ends, segments = np.cumsum(sizes), np.arange(2, len(sizes) + 1, 2, dtype=np.int64)
-        s, w, unit = np.tile([1.0, 0.0], len(ones)), np.ones(len(sizes)), 0
+        cell_ends, segment_ends = np.cumsum(sizes), np.arange(2, len(sizes) + 1, 2, dtype=np.int64)
+        s, w = np.tile([1.0, 0.0], len(ones)), np.ones(len(sizes))
     else:
-        ends, segments = _EACH_ROW, np.append(starts[1:], n)
-        s, w, unit = _scaled(samples)
-    tables = _tables(n)
+        cell_ends, segment_ends = _EACH_ROW, np.append(starts[1:], n)
+        s, exponent = _scaled(samples.targets)
+        w = np.ones(n)
+        if len(samples.weights):
+            w, _ = _scaled(samples.weights)
+            s *= w
+    tables = _poisson_tables(n)
 
     def make_fit() -> Fit:
         counts = np.empty(len(s), dtype=np.uint32)
-        work = np.empty(len(segments), dtype=np.int64), np.empty((3, len(segments)))
+        work = np.empty(len(segment_ends), dtype=np.int64), np.empty((3, len(segment_ends)))
 
         def fit(state: NDArray[np.uint64], values: _Floats) -> None:
-            _resample.draw(state, n, ends, *tables, counts)
-            _resample.fit_drawn(counts, s, w, segments, at, *work, values)
+            _resample.draw(state, n, cell_ends, *tables, counts)
+            _resample.fit_drawn(counts, s, w, segment_ends, segment_of_place, *work, values)
 
         return fit
 
-    return make_fit, unit
+    return make_fit, exponent
 
 
-def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
-    """The same under any loss; means are exact."""
-    n, tables = len(samples.scores), _tables(len(samples.scores))
+def _segment_starts(rows: _Rows) -> NDArray[np.intp]:
+    """The first observation of each segment (`_resample.pyx`); a segment ends at each place."""
+    targets, first = rows.samples.targets, rows.borders[:-1]
+    tied = len(rows.samples.ends) > 0
+    low = np.minimum.reduceat(targets, first) if tied else targets
+    high = np.maximum.reduceat(targets, first) if tied else targets
+    begins = np.append(True, low[:-1] < high[1:])
+    begins[rows.places[rows.places + 1 < len(begins)] + 1] = True
+    return np.flatnonzero(begins)
+
+
+def _draw_any_loss(loss: Loss, rows: _Rows) -> Callable[[], Fit]:
+    """Draw rows with replacement and fit any loss; means are exact."""
+    samples, borders, scores = rows.samples, rows.borders, rows.scores
+    n, tables = len(samples.scores), _poisson_tables(len(samples.scores))
     observation = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
-    scores = samples.scores[borders[places]]
 
     def make_fit() -> Fit:
         counts = np.empty(n, dtype=np.uint32)
 
         def fit(state: NDArray[np.uint64], values: _Floats) -> None:
             _resample.draw(state, n, _EACH_ROW, *tables, counts)
-            rows = np.flatnonzero(counts)
-            weights = counts[rows].astype(np.float64)
+            drawn = np.flatnonzero(counts)
+            weights = counts[drawn].astype(np.float64)
             if len(samples.weights):
-                given = samples.weights[rows]
-                # the heaviest may be drawn again and again: the sum must be a number even so, and no row may get lost
+                given = samples.weights[drawn]
+                # the sum must not overflow if the heaviest row is drawn n times, and no weight may become 0
                 excess = math.frexp(float(given.max()))[1] + n.bit_length() - sys.float_info.max_exp
                 weights *= np.maximum(np.ldexp(given, -excess), _LEAST) if excess > 0 else given
-            own = loss.of_rows(rows) if loss.per_sample else loss
-            ends = np.append(observation[rows[1:]] != observation[rows[:-1]], True).view(np.uint8)
-            drawn = Samples(samples.scores[rows], samples.targets[rows], weights, own.parameters, ends)
-            values[:] = _fitted(drawn, own, scores)
+            own = loss.of_rows(drawn) if loss.per_sample else loss
+            ends = np.append(observation[drawn[1:]] != observation[drawn[:-1]], True).view(np.uint8)
+            resample = Samples(samples.scores[drawn], samples.targets[drawn], weights, own.parameters, ends)
+            values[:] = _fitted(resample, own, scores)
 
         return fit
 
@@ -193,45 +265,48 @@ def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Inte
 
 
 def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
-    """The values of a fit at these scores; one before all of its rows has the value of the first."""
+    """The values of a fit at some scores.  A score before all rows has the value of the first step."""
     steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, limits=solve.Limits())
     return steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
 
 
-def _simulated(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
-    """The same forecasts, and labels that are 1 by the chance that was forecast."""
+def _simulate_means(rows: _Rows) -> Callable[[], Fit]:
+    """Draw labels with the forecast probabilities and fit means."""
+    samples, borders = rows.samples, rows.borders
     chances = samples.scores[borders[:-1]].astype(np.float64)
     ends = borders[1:] if len(samples.ends) else _EACH_ROW
-    w = samples.weights
-    w = np.ldexp(w, -math.frexp(float(w.max()))[1]) if len(w) else w
+    w = _scaled(samples.weights)[0] if len(samples.weights) else samples.weights
 
     def make_fit() -> Fit:
         work = np.empty(len(chances), dtype=np.int64), np.empty((3, len(chances)))
-        return lambda state, values: _resample.fit_simulated(state, chances, ends, w, places, *work, values)
+        return lambda state, values: _resample.fit_simulated(state, chances, ends, w, rows.places, *work, values)
 
     return make_fit
 
 
-def _simulated_exactly(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], Fit]:
-    """The same with exact means."""
-    chances, scores = samples.scores.astype(np.float64), samples.scores[borders[places]]
+def _simulate_exactly(rows: _Rows) -> Callable[[], Fit]:
+    """Draw labels with the forecast probabilities and fit exact means."""
+    chances, scores = rows.samples.scores.astype(np.float64), rows.scores
 
     def fit(state: NDArray[np.uint64], values: _Floats) -> None:
         labels = (np.random.default_rng(state).random(len(chances)) < chances).astype(np.float64)
-        values[:] = _fitted(samples._replace(targets=labels), SquaredError(), scores)
+        values[:] = _fitted(rows.samples._replace(targets=labels), SquaredError(), scores)
 
     return lambda: fit
 
 
-def _tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:
-    """Distributions of Poisson counts whose sum over n rows is seldom above n; none for few rows."""
+def _poisson_tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:
+    """Guides and cumulative probabilities of Poisson counts whose sum over n rows is rarely above n.
+
+    Both are empty for few rows, which are drawn one by one.
+    """
     if n < _FEW_ROWS:
         return np.empty((0, 0), dtype=np.uint16), np.empty((0, 0))
     rate = 1.0 - _SHORT / math.sqrt(n)
-    most = _MEANS[-1] + 16 * math.isqrt(_MEANS[-1])
+    most = _TABLE_ROWS[-1] + 16 * math.isqrt(_TABLE_ROWS[-1])
     guide, chances = np.empty((_resample.TABLES, _resample.GUIDES), dtype=np.uint16), np.ones((_resample.TABLES, most))
     log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1.0, most))))
-    for table, rows in enumerate(_MEANS):
+    for table, rows in enumerate(_TABLE_ROWS):
         mean = rate * rows
         cumulated = np.cumsum(np.exp(np.arange(most) * math.log(mean) - log_factorials - mean))
         chances[table, :-1] = np.minimum(cumulated / cumulated[-1], 1.0)[:-1]
@@ -239,14 +314,14 @@ def _tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:
     return guide, chances
 
 
-def _run(make_fit: Callable[[], Fit], curves: _Floats, plan: Plan, n_threads: int) -> None:
-    """Fill a row for each resample; threads take the next one when they are done with theirs.
+def _run(make_fit: Callable[[], Fit], curves: _Floats, options: BandOptions, n_threads: int) -> None:
+    """Fill one row of `curves` for each resample.  A thread that has finished a resample takes the next one.
 
-    Progress is told by the calling thread alone.  What is raised in any thread, such as by Ctrl-C, stops all of them
-    after the resample they are at.
+    Only the calling thread reports progress.  An error in any thread, or Ctrl-C, stops all threads after their current
+    resample.
     """
     n = len(curves)
-    todo, lock = iter(range(n)), threading.Lock()
+    numbers, lock = iter(range(n)), threading.Lock()
     done, stopped = 0, False
 
     def work(share: slice) -> None:
@@ -255,49 +330,47 @@ def _run(make_fit: Callable[[], Fit], curves: _Floats, plan: Plan, n_threads: in
             fit = make_fit()
             while True:
                 with lock:
-                    number = None if stopped else next(todo, None)
+                    number = None if stopped else next(numbers, None)
                 if number is None:
                     return
-                fit(_state(plan.seed, number), curves[number])
+                fit(_random_state(options.seed, number), curves[number])
                 with lock:
                     done += 1
                 if share.start == 0:
-                    tell(done, n)
+                    report(done)
         except BaseException:
             stopped = True
             raise
 
-    with _Teller(plan.progress, n) as tell:
+    with _reporting(options.progress, n) as report:
         threads.each(work, threads.cut(n, n_threads))
-        tell(n, n)
+        report(n)
 
 
-def _state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
-    """The random state of a resample, which depends on nothing else."""
+def _random_state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
+    """The random state of a resample."""
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
     return own.generate_state(4, np.uint64).astype(np.uint64)
 
 
-class _Teller:
-    """Tells how many resamples are done: by a function, by tqdm, or not at all; each number once."""
+@contextmanager
+def _reporting(progress: bool | Progress, total: int) -> Iterator[Callable[[int], None]]:
+    """A function that reports the number of finished resamples, each number at most once."""
+    bar = None
+    if progress is True:
+        bar = import_optional("tqdm", "`progress=True`", extra="plot").tqdm(total=total, unit="resample")
+    reported = 0
 
-    def __init__(self, progress: bool | Progress, total: int) -> None:
-        self.told, self.bar = 0, None
-        if progress is True:
-            self.bar = import_optional("tqdm", "`progress=True`", extra="plot").tqdm(total=total, unit="resample")
-        self.function = progress if callable(progress) else None
+    def report(done: int) -> None:
+        nonlocal reported
+        if done > reported and callable(progress):
+            progress(done, total)
+        if bar is not None:
+            bar.update(done - reported)
+        reported = done
 
-    def __call__(self, done: int, total: int) -> None:
-        if done > self.told:
-            if self.function is not None:
-                self.function(done, total)
-            if self.bar is not None:
-                self.bar.update(done - self.told)
-        self.told = done
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    try:
+        yield report
+    finally:
+        if bar is not None:
+            bar.close()

@@ -1,36 +1,37 @@
-"""Venn-Abers probabilities from cross-validation: one predictor for each fold, brought together."""
+"""Cross Venn-Abers prediction: one Venn-Abers predictor for each fold of a cross-validation, merged."""
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.calibration import venn_checks, venn_document
-from staircase_fast.calibration.pairs import Pairs
-from staircase_fast.calibration.venn_abers import RULES, ProbabilityPair, Rule, VennAbers, merged
+from staircase_fast.arithmetic.exact import order_of
+from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_steps, read_labelled_rows
+from staircase_fast.calibration.venn_abers import RULES, Predictor, ProbabilityPair, Rule, VennAbers, counted, merged
+from staircase_fast.errors import InvalidInputError, refuse_entries
+from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
 from staircase_fast.inputs.options import check_choice
-from staircase_fast.storage.documents import Saved
+from staircase_fast.inputs.rows import check_no_nan, check_same_length
+from staircase_fast.storage import documents
 from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
-_Floats = NDArray[np.float64]
-_LEAST = 5e-324  # a probability that was rounded to 0 has no logarithm
+_LEAST = 5e-324  # replaces a probability that was rounded to 0, which has no logarithm
 
 
 @public_class("staircase_fast")
-class CrossVennAbers(Saved):
-    """Cross Venn-Abers predictor: every row is used to train and to calibrate.
+class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
+    """Cross Venn-Abers predictor: every row is used for training and for calibration.
 
-    Rows are cut into folds.  The model of each fold is trained on all other rows and scores its own; the rows of each
-    fold calibrate one `VennAbers`.  A query is scored by all models, looked up in each predictor, and the pairs of
-    probabilities are merged into one.
+    The rows are divided into folds.  The model of each fold is trained on all other rows and scores its own; the rows
+    of each fold calibrate one `VennAbers`.  A query is scored by all models and looked up in each predictor, and the
+    pairs of probabilities are merged into one.
 
     Parameters
     ----------
     query_weight : float, default 1.0
-        The weight with which the query is among the rows of each fold.
+        The weight of the query among the rows of each fold.
 
     Notes
     -----
@@ -49,7 +50,7 @@ class CrossVennAbers(Saved):
     >>> cross
     <CrossVennAbers: 6 rows in 2 folds>
 
-    A column for each fold has the scores of its model:
+    Column k of a query contains the score of the model of fold k:
 
     >>> cross.merge([[0.3, 0.3], [0.9, 0.8]]).round(3)
     array([0.449, 0.68 ])
@@ -61,48 +62,38 @@ class CrossVennAbers(Saved):
            [1.   , 1.   ]])
     """
 
-    __slots__ = ("_fitted", "_query_weight")
-    _WHAT = venn_document.WHAT
-
-    _fitted: tuple[tuple[int, ...], tuple[VennAbers, ...]] | None
-
-    def __init__(self, query_weight: float = 1.0) -> None:
-        self._query_weight = venn_checks.query_weight(query_weight)
-        self._fitted = None
-
-    @property
-    def query_weight(self) -> float:
-        """The weight of a query among the rows of each fold."""
-        return self._query_weight
+    __slots__ = ()
+    _FORMAT = "staircase_fast cross venn-abers"
+    _FIELDS = ("folds", "predictors")
 
     @property
     def folds(self) -> tuple[int, ...]:
-        """The numbers of the folds, ascending: the order of columns."""
-        return self._known()[0]
+        """The numbers of the folds in ascending order, which is the order of columns."""
+        return self._result()[0]
 
     @property
     def predictors(self) -> tuple[VennAbers, ...]:
         """The predictor of each fold."""
-        return self._known()[1]
+        return self._result()[1]
 
     @property
     def n_samples(self) -> int:
-        """How many rows of weight > 0 were fitted."""
+        """The number of fitted rows with weight > 0."""
         return sum(venn.n_samples for venn in self.predictors)
 
     def fit(
         self, scores: ColumnLike, labels: ColumnLike, folds: ColumnLike, sample_weight: ColumnLike | None = None
     ) -> CrossVennAbers:
-        """Take in rows, each scored by the model that did not see it; what was fitted before is forgotten.
+        """Fit rows that were each scored by the model of their fold.  An earlier fit is replaced.
 
         Parameters
         ----------
         scores, labels : array_like of shape (n,)
             As for `VennAbers.fit`.
         folds : array_like of shape (n,)
-            Integers: which fold each row is in.
+            Integers: the fold of each row.
         sample_weight : array_like of shape (n,), optional
-            As for `VennAbers.fit`.  Each fold must have a row of weight > 0.
+            As for `VennAbers.fit`.  Each fold must have a row with weight > 0.
 
         Returns
         -------
@@ -116,27 +107,41 @@ class CrossVennAbers(Saved):
         >>> cross.folds, cross.predictors
         ((0, 1), (<VennAbers: 2 rows, 3 steps>, <VennAbers: 2 rows, 3 steps>))
         """
-        rows = venn_checks.labelled(scores, labels, sample_weight)
-        numbers = venn_checks.fold_column(folds, scores, sample_weight)
-        parts = venn_checks.by_fold(rows, numbers)
-        predictors = tuple(VennAbers(self._query_weight)._take(own) for _, own in parts)
-        self._fitted = tuple(number for number, _ in parts), predictors
+        rows, present = read_labelled_rows(scores, labels, sample_weight)
+        given = read_column("folds", folds)
+        if given.dtype.kind == "f":
+            refuse_entries("folds", "must be integers", given, (np.floor(given) != given) | ~(np.abs(given) < 2.0**53))
+        numbers = given.astype(np.int64)
+        check_same_length("scores", present, "folds", numbers)
+        lost = ~np.isin(numbers, numbers[present])
+        refuse_entries("folds", "must each have a row with `sample_weight` > 0", numbers, lost)
+
+        order = np.argsort(numbers[present], kind="stable")
+        found, starts = np.unique(numbers[present][order], return_index=True)
+        predictors = []
+        for part in np.split(order, starts[1:]):
+            x, w = rows.scores[part], rows.weights[part] if len(rows.weights) else rows.weights
+            own = rows._replace(scores=x, targets=rows.targets[part], weights=w, order=order_of(x, 1))
+            venn = VennAbers(self._query_weight)
+            venn._fitted = fit_pair_steps(own, self._query_weight)
+            predictors.append(venn)
+        self._fitted = tuple(found.tolist()), tuple(predictors)
         return self
 
-    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[_Floats]:
-        """The pairs of probabilities of all folds.
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[Floats]:
+        """Predict the pairs of probabilities of all folds.
 
         Parameters
         ----------
         scores : array_like of shape (n, n_folds), (n,) or ()
-            A column for each fold, in the order of `folds`, or one score of each query for all of them.
+            A column for each fold, in the order of `folds`, or one score for all folds.
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
         ProbabilityPair
-            A tuple (p0, p1) of arrays, their last axis of length n_folds.
+            A tuple (p0, p1) of arrays with a last axis of length n_folds.
 
         Examples
         --------
@@ -146,16 +151,16 @@ class CrossVennAbers(Saved):
         array([[0. , 0. ],
                [0.5, 0. ]])
         """
-        found = self._pairs()
-        p0, p1 = _look_up(found, [pairs.values for pairs in found], scores, n_threads)
+        folds = self._steps()
+        p0, p1 = _look_up(folds, [steps.values for steps in folds], scores, n_threads)
         return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
 
     @overload
     def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
     @overload
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> _Floats: ...
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | _Floats:
-        """One probability for each query.
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | Floats:
+        """Predict one probability for each query.
 
         Parameters
         ----------
@@ -165,7 +170,7 @@ class CrossVennAbers(Saved):
             The loss.  "log": G1 / (G0 + G1), where G1 is the geometric mean of p1 over folds, G0 that of 1 - p0.
             "brier": the mean over folds of p1 + p0**2 / 2 - p1**2 / 2.
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
@@ -183,71 +188,55 @@ class CrossVennAbers(Saved):
         check_choice("rule", rule, RULES)
         if rule == "brier":
             p0, p1 = self.predict(scores, n_threads=n_threads)
-            mean: np.float64 | _Floats = merged(p0, p1, rule).mean(axis=-1)
+            mean: np.float64 | Floats = merged(p0, p1, rule).mean(axis=-1)
             return mean
-        found, logs = self._pairs(), []
-        for pairs in found:  # of steps, of which there are few
-            both = np.stack((1 - pairs.values[:, 0], pairs.values[:, 1]), axis=-1)
+        folds, logs = self._steps(), []
+        for steps in folds:  # logarithms of steps, which are fewer than queries
+            both = np.stack((1 - steps.values[:, 0], steps.values[:, 1]), axis=-1)
             logs.append(np.log(np.maximum(both, _LEAST)))
-        zero, one = (np.mean(column, axis=0) for column in _look_up(found, logs, scores, n_threads))
-        with np.errstate(over="ignore"):  # odds beyond all numbers
-            odds: np.float64 | _Floats = np.exp(zero - one)
+        zero, one = (np.mean(column, axis=0) for column in _look_up(folds, logs, scores, n_threads))
+        with np.errstate(over="ignore"):  # infinite odds are a probability of 0
+            odds: np.float64 | Floats = np.exp(zero - one)
             return 1 / (1 + odds)
 
-    def _pairs(self) -> list[Pairs]:
-        """What was fitted for each fold: asked once for each query, for a fit may replace it at any time."""
-        return [venn._known()[0] for venn in self.predictors]
+    def _steps(self) -> list[PairSteps]:
+        return [venn._result() for venn in self.predictors]
 
-    def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was.
+    def _state(self) -> tuple[Any, ...]:
+        return () if self._fitted is None else self._fitted
 
-        Returns
-        -------
-        str
+    def __setstate__(self, state: tuple[Any, Any]) -> None:
+        folds, predictors = map(tuple, state)
+        if len(folds) != len(predictors) or not folds:
+            found = f"got {len(folds)} and {len(predictors)}"
+            raise InvalidInputError("folds", "must have one entry per predictor", found=found)
+        for index, fold in enumerate(folds):
+            if type(fold) is not int or (index and fold <= folds[index - 1]):
+                raise InvalidInputError("folds", "must be integers that increase", value=fold, index=index)
+        weights = {self._query_weight, *(venn.query_weight for venn in predictors)}
+        if len(weights) > 1:
+            raise InvalidInputError("query_weight", "must be the same for all folds", value=sorted(weights))
+        self._fitted = folds, predictors
 
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1]).to_json()
-        '{"format": "staircase_fast cross venn-abers", ...'
-        """
-        return venn_document.cross_to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> CrossVennAbers:
-        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
-
-        Parameters
-        ----------
-        text : str
-            What `to_json` wrote.
-
-        Returns
-        -------
-        CrossVennAbers
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
-        >>> sf.CrossVennAbers.from_json(cross.to_json()) == cross
-        True
-        """
-        return cls._of(*venn_document.cross_parts_from(text))
+    def _document(self) -> dict[str, Any]:
+        folds, predictors = self._result()
+        return {"folds": list(folds), "predictors": [venn._document() for venn in predictors]}
 
     @classmethod
-    def _of(cls, folds: list[Any], parts: list[tuple[Any, ...]]) -> CrossVennAbers:
-        """A fitted predictor of these parts."""
-        predictors = tuple(VennAbers._of(*one) for one in parts)
-        weight = venn_checks.matching_folds(folds, [venn.query_weight for venn in predictors])
-        made = cls(weight)
-        made._fitted = tuple(folds), predictors
+    def _from_document(cls, document: dict[str, Any]) -> Self:
+        for name, entries in ((name, document[name]) for name in cls._FIELDS):
+            if not isinstance(entries, list):
+                raise InvalidInputError(name, "must be an array", found=f"got {type(entries).__name__}")
+        predictors = []
+        for index, fields in enumerate(document["predictors"]):
+            if not isinstance(fields, dict):
+                found = f"got {documents.shown(fields)}"
+                raise InvalidInputError("predictors", "must be objects", found=found, index=index)
+            documents.known_fields(fields, "a predictor", VennAbers._FIELDS)
+            predictors.append(VennAbers._from_document(fields))
+        made = cls(predictors[0].query_weight if predictors else 1.0)
+        made.__setstate__((document["folds"], predictors))
         return made
-
-    def _known(self) -> tuple[tuple[int, ...], tuple[VennAbers, ...]]:
-        if self._fitted is None:
-            venn_checks.not_fitted("CrossVennAbers")
-        return self._fitted
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CrossVennAbers):
@@ -256,32 +245,30 @@ class CrossVennAbers(Saved):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._fitted is None:
-            return CrossVennAbers, (self._query_weight,)
-        folds, predictors = self._fitted
-        return CrossVennAbers._of, (list(folds), [venn._parts() for venn in predictors])
-
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<CrossVennAbers: not fitted>"
         predictors = self.predictors
         n_samples = sum(venn.n_samples for venn in predictors)
-        folds = "1 fold" if len(predictors) == 1 else f"{len(predictors)} folds"
-        rows = "1 row" if n_samples == 1 else f"{n_samples} rows"
-        return f"<CrossVennAbers: {rows} in {folds}>"
+        return f"<CrossVennAbers: {counted(n_samples, 'row')} in {counted(len(predictors), 'fold')}>"
 
 
 def _look_up(
-    found: list[Pairs], tables: list[_Floats], scores: ColumnLike, n_threads: int | None
-) -> tuple[list[Any], list[Any]]:
-    """What the table of each fold holds for each query; it has a row for each step."""
-    queries, shape = venn_checks.fold_queries(scores, len(found))
+    folds: list[PairSteps], tables: list[Floats], scores: ColumnLike, n_threads: int | None
+) -> tuple[list[Floats], list[Floats]]:
+    """For each fold, the first entry of its table for each query, and the second; a table has one row per step."""
+    given = read_array("scores", scores, exact=True)
+    if given.ndim > 2 or (given.ndim == 2 and given.shape[1] != len(folds)):
+        requirement = f"must be one for each query, or have a column for each of the {len(folds)} folds"
+        raise InvalidInputError("scores", requirement, found=f"got shape {given.shape}")
+    flat = read_float_column("scores", given.reshape(-1))
+    check_no_nan("scores", flat, n_threads=1)
+    queries: Column = flat.reshape(given.shape if given.ndim == 2 else (-1, 1))
     n_threads = threads.num_threads(n_threads, len(queries))
     first, second = [], []
-    for fold, (pairs, table) in enumerate(zip(found, tables, strict=True)):
+    for fold, (steps, table) in enumerate(zip(folds, tables, strict=True)):
         own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])
-        a, b = pairs.look_up(own, table, n_threads)
-        first.append(a.reshape(shape))
-        second.append(b.reshape(shape))
+        a, b = steps.look_up(own, table, n_threads)
+        first.append(a.reshape(given.shape[:1]))
+        second.append(b.reshape(given.shape[:1]))
     return first, second

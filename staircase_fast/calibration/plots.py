@@ -14,14 +14,7 @@ import_optional("matplotlib.axes", "a plot", extra="plot")
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.ticker import FixedLocator, MaxNLocator  # noqa: E402
 
-from staircase_fast.staircase.plot import (  # noqa: E402
-    BAND_COLOR,
-    CURVE_COLOR,
-    draw_steps,
-    hide_frame,
-    new_axes,
-    thin_line,
-)
+from staircase_fast.staircase import plot  # noqa: E402
 from staircase_fast.staircase.steps import Steps  # noqa: E402
 
 if TYPE_CHECKING:
@@ -30,30 +23,29 @@ if TYPE_CHECKING:
 
 _DIAGONAL, _BARS, _INK = "0.35", "0.72", "0.15"
 _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweedie_deviance": "Tweedie deviance"}
-_STRIP = 0.2  # of the height of the curve is for the histogram below it
-_GAP = 0.04  # of it is left free between them
-_BETWEEN = 12  # points between the names of numbers and the numbers
-_FAR = 1e305  # what is farther from 0 is drawn in thousands: matplotlib adds up edges of bars
-_CORNER = 0.5, 0.7  # the box of numbers reaches so far to the right, and so far down
+_STRIP = 0.2  # height of the histogram below the curve, as a share of the height of the curve
+_GAP = 0.04  # space between them, as a share of the same
+_BETWEEN = 12  # points between the names and the numbers
+_FAR = 1e305  # larger numbers are drawn in thousands, because matplotlib adds the edges of bars
+_CORNER = 0.5, 0.7  # right and lower end of the box of numbers, as shares of the axes
 
 
 def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, numbers: bool, color: str | None) -> Axes:
-    """A reliability diagram: see `Reliability.plot`."""
-    ax = ax if ax is not None else new_axes(5.0, 5.6)
+    """Draw a reliability diagram; see `Reliability.plot`."""
+    ax = ax if ax is not None else plot.new_axes(5.0, 5.6)
     low, high = _ends(found)
     far = max(-low, high) > _FAR
     if far:
         found = _in_thousands(found)
         low, high = _ends(found)
-    ax.plot(
-        [low, high], [low, high], color=_DIAGONAL, linewidth=0.9, linestyle=(0, (5, 4)), zorder=1.5, label="calibrated"
-    )
+    dashed: dict[str, Any] = {"color": _DIAGONAL, "linewidth": 0.9, "linestyle": (0, (5, 4)), "zorder": 1.5}
+    ax.plot([low, high], [low, high], label="calibrated", **dashed)
     if found.bands is not None:
         bands = found.bands
         lower, upper = np.clip(bands.lower, low, high), np.clip(bands.upper, low, high)
         label = f"{100 * bands.level:g} % {bands.kind} band"
-        ax.fill_between(bands.x, lower, upper, color=BAND_COLOR, linewidth=0.6, zorder=1, label=label)
-    _draw_curve(ax, found.stairs, (low, high), color or CURVE_COLOR)
+        ax.fill_between(bands.x, lower, upper, color=plot.BAND_COLOR, linewidth=0.6, zorder=1, label=label)
+    _draw_curve(ax, found.stairs, (low, high), color or plot.CURVE_COLOR)
     bottom = _draw_histogram(ax, found, low, high) if histogram else low
     if numbers:
         _draw_numbers(ax, found, low, high)
@@ -63,7 +55,7 @@ def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, nu
     ticks = [tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.yaxis.set_major_locator(FixedLocator(ticks))
-    hide_frame(ax)
+    plot.hide_frame(ax)
     ax.spines["left"].set_bounds(low, high)
     probabilities = found.stairs.loss.is_mean and (low, high) == (0.0, 1.0)
     unit = " / 1000" if far else ""
@@ -73,14 +65,14 @@ def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, nu
 
 
 def _ends(found: Reliability) -> tuple[float, float]:
-    """Between which forecasts and recalibrated ones lie; infinite ones lie outside of all pictures."""
+    """The range of finite forecasts and recalibrated forecasts."""
     edges, values = found.histogram.edges, found.stairs.values
     numbers = np.concatenate([edges[[0, -1]], values[np.isfinite(values)]])
     return float(numbers.min()), float(numbers.max())
 
 
 def _in_thousands(found: Reliability) -> Reliability:
-    """The same with forecasts in thousands."""
+    """The result with forecasts divided by 1000."""
     stairs, edges, bands = found.stairs, found.histogram.edges / 1000, found.bands
     if bands is not None:
         bands = bands._replace(x=bands.x / 1000, lower=bands.lower / 1000, upper=bands.upper / 1000)
@@ -91,16 +83,16 @@ def _in_thousands(found: Reliability) -> Reliability:
 
 
 def _draw_curve(ax: Axes, stairs: Staircase, ends: tuple[float, float], color: str) -> None:
-    """Steps as far as there are forecasts, and thin lines between them: there, any curve that rises will do."""
+    """Draw steps over the range of their forecasts, and thin lines between them, where the curve is not determined."""
     values = np.clip(stairs.values, *ends)
     left, right = np.clip(stairs.left, *ends), np.clip(stairs.right, *ends)
     x, y = np.column_stack([left, right]).reshape(-1), np.repeat(values, 2)
-    ax.plot(*thin_line(x, y), color=color, linewidth=0.8, zorder=3)
-    draw_steps(ax, left, right, values, color, "recalibrated")
+    ax.plot(*plot.thin_line(x, y), color=color, linewidth=0.8, zorder=3)
+    plot.draw_steps(ax, left, right, values, color, "recalibrated")
 
 
 def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float) -> float:
-    """Bars below the curve; return where they stand."""
+    """Draw bars below the curve; return their lower end."""
     height = high - low
     bottom = low - _STRIP * height
     counts = found.histogram.counts
@@ -111,27 +103,20 @@ def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float) -> fl
 
 
 def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None:
-    """The parts of the mean score, in the corner above the diagonal, or below it if the curve is in the way."""
+    """Write the mean score and its parts above the diagonal, or below it if the curve is in the way."""
     x, y = found.stairs.left, found.stairs.values
     if found.bands is not None:
         x, y = np.append(x, found.bands.x), np.append(y, found.bands.upper)
     width, depth = low + _CORNER[0] * (high - low), low + _CORNER[1] * (high - low)
     taken = bool(np.any((x <= width) & (y > depth)))
-    rows = [
-        (f"mean {_NAMES.get(found.score_name) or found.score_name.replace('_', ' ')}", found.mean_score),
-        ("miscalibration", found.miscalibration),
-        ("discrimination", found.discrimination),
-        ("uncertainty", found.uncertainty),
-    ]
-    names, numbers = "\n".join(name for name, _ in rows), "\n".join(_short(number) for _, number in rows)
+    score = _NAMES.get(found.score_name) or found.score_name.replace("_", " ")
+    parts = ("miscalibration", "discrimination", "uncertainty")
+    names = "\n".join((f"mean {score}", *parts))
+    numbers = "\n".join(_short(getattr(found, name)) for name in ("mean_score", *parts))
     style: dict[str, Any] = {
-        "va": "bottom" if taken else "top",
-        "fontsize": "small",
-        "linespacing": 1.35,
-        "color": _INK,
-        "zorder": 5,
-    }
-    # each column keeps its own alignment, and the second stands beside the first, however small the axes are
+        "va": "bottom" if taken else "top", "fontsize": "small", "linespacing": 1.35, "color": _INK, "zorder": 5,
+    }  # fmt: skip
+    # two columns, each with its own alignment; the second is placed beside the first for any size of the axes
     left, right = {"multialignment": "left"} | style, {"multialignment": "right"} | style
     beside: dict[str, Any] = {"textcoords": "offset points", "annotation_clip": False}
     if taken:

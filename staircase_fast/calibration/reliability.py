@@ -1,4 +1,4 @@
-"""How reliable forecasts are: the CORP curve, the parts of their mean score, bands around them."""
+"""Reliability of forecasts: the CORP curve, the parts of the mean score, and bands around the curve."""
 
 from __future__ import annotations
 
@@ -10,52 +10,60 @@ from typing import Any, Literal
 import numpy as np
 
 from staircase_fast import threads
+from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.bisection import solve
-from staircase_fast.calibration import decomposition
-from staircase_fast.calibration import reliability_checks as judge
-from staircase_fast.calibration.bands import Bands, make_bands
-from staircase_fast.calibration.decomposition import Histogram
+from staircase_fast.calibration.bands import Bands, check_band_options, make_bands
+from staircase_fast.calibration.decomposition import Histogram, decompose
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.fitting import of_columns
-from staircase_fast.inputs.rows import Columns, read_columns
-from staircase_fast.losses import Loss, SquaredError
-from staircase_fast.losses.rows import check_parameter_length
+from staircase_fast.inputs.rows import Columns, check_no_nan, read_columns
+from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of
+from staircase_fast.losses.parameters import range_text
+from staircase_fast.losses.rows import check_parameter_length, check_targets
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, public_class
 
 
+class Brier(SquaredError):  # noqa: N818  (not an exception)
+    """The squared error of probabilities."""
+
+    name = "brier"
+    target_range = value_range = (0.0, 1.0)
+
+
 @public_class("staircase_fast")
 @dataclass(frozen=True, repr=False, eq=False)
 class Reliability:
-    """What `reliability` returns.
+    """The result of `reliability`.
 
     Attributes
     ----------
     stairs : Staircase
-        The CORP curve: the staircase that recalibrates the forecasts best.
+        The CORP curve: the staircase of the optimally recalibrated forecasts.
     score : str or Loss
-        What forecasts were scored by: "brier", or a loss.
+        The score: "brier", or a loss.
     n_samples : int
-        Rows of weight > 0.
+        The number of rows with weight > 0.
     mean_score : float
-        The mean score of the forecasts; the less, the better.  It is miscalibration - discrimination + uncertainty.
+        The mean score of the forecasts; lower is better.  It equals miscalibration - discrimination + uncertainty.
     miscalibration : float
-        How much the mean score falls by recalibration: 0 for calibrated forecasts.
+        The decrease of the mean score by recalibration; 0 for calibrated forecasts.
     discrimination : float
-        How much better recalibrated forecasts are than the best constant: 0 if they tell nothing.
+        How much better recalibrated forecasts are than the best constant forecast; 0 if they carry no information.
     uncertainty : float
-        The mean score of the best constant: how hard the targets are to forecast.
+        The mean score of the best constant forecast.
     calibration_error : float
-        The expected calibration error: how far forecasts are from recalibrated ones on average.
+        The expected calibration error: the mean distance between forecasts and recalibrated forecasts.
     histogram : Histogram
         `counts` of forecasts, or their total weight, between `edges`.
     bands : Bands or None
-        `x`, `lower` and `upper` of resampled curves, if they were asked for.
+        `x`, `lower` and `upper` of the bands, if `bands` was passed.
 
     Notes
     -----
-    Thread-safety: it does not change, and may be used by any number of threads at once.
+    Thread-safety: it is immutable, and any number of threads may use it at once.
 
     Examples
     --------
@@ -75,6 +83,10 @@ class Reliability:
     calibration_error: float
     histogram: Histogram
     bands: Bands | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "histogram", Histogram(*self.histogram))  # a pickle has plain tuples
+        object.__setattr__(self, "bands", None if self.bands is None else Bands(*self.bands))
 
     @property
     def mcb(self) -> float:
@@ -101,22 +113,22 @@ class Reliability:
     ) -> Axes:
         """Draw a reliability diagram; needs matplotlib, the extra [plot].
 
-        The curve is thick where there are forecasts, and thin between them.  Below it is a histogram of forecasts, in a
-        corner the mean score and its parts.
+        The curve is thick over the range of forecasts of each step, and thin between steps.  A histogram of forecasts
+        is drawn below it, the mean score and its parts in a corner.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         histogram, numbers : bool, default True
-            Whether to draw these.
+            Whether to draw the histogram, and the mean score with its parts.
         color : str, optional
             The colour of the curve.
 
         Returns
         -------
         matplotlib Axes
-            Its artists have labels: `ax.legend()` shows what is what.
+            Its artists have labels for `ax.legend()`.
 
         Examples
         --------
@@ -130,7 +142,7 @@ class Reliability:
         return draw_reliability(self, ax, histogram=histogram, numbers=numbers, color=color)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain Python that JSON can hold; what is infinite is "inf", as in files of staircases.
+        """Return all fields as plain Python objects for JSON.  Infinite numbers become "inf" or "-inf".
 
         Examples
         --------
@@ -159,12 +171,16 @@ class Reliability:
             found[field.name] = value
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (getattr(self, field.name) for field in fields(self))
+        return Reliability, tuple(tuple(value) if isinstance(value, tuple) else value for value in values)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reliability):
             return NotImplemented
-        mine, theirs = self.to_dict(), other.to_dict()
-        # of a staircase, JSON may or may not have bounds that are the values themselves
-        return (mine | {"stairs": None}) == (theirs | {"stairs": None}) and self.stairs == other.stairs
+        # staircases are compared by themselves: in JSON, bounds that equal the values may be left out
+        same = {"stairs": None}
+        return self.to_dict() | same == other.to_dict() | same and self.stairs == other.stairs
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -189,41 +205,42 @@ def reliability(
     progress: bool | Callable[[int, int], object] | None = None,
     n_threads: int | None = None,
 ) -> Reliability:
-    """Tell how reliable forecasts are: the CORP reliability curve, and what their mean score is made of.
+    """Assess forecasts: the CORP reliability curve and the decomposition of their mean score.
 
-    The curve is the staircase that recalibrates the forecasts best.  It shows what happened where something was
-    forecast, without bins to choose.  The mean score of the forecasts is
+    The curve is the staircase of the optimally recalibrated forecasts.  It shows the observed frequency for each
+    forecast and needs no choice of bins.  The mean score of the forecasts is
 
         mean_score = miscalibration - discrimination + uncertainty
 
-    with miscalibration: how much it falls by recalibration; discrimination: how much better recalibrated forecasts are
-    than the best constant; uncertainty: the mean score of that.  The first two are never negative.
+    Miscalibration is the decrease of the mean score by recalibration.  Discrimination is the advantage of the
+    recalibrated forecasts over the best constant forecast.  Uncertainty is the mean score of that constant.  The first
+    two are never negative.
 
     Parameters
     ----------
     scores : array_like of shape (n,)
-        Forecasts: probabilities, or for other scores any values that the loss allows.
+        Forecasts: probabilities, or any values in the domain of the score.
     targets : array_like of shape (n,)
-        What happened: labels 0 and 1, or any targets that the loss allows.
+        Outcomes: labels 0 and 1, or any targets in the domain of the score.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0; a row of weight 0 is absent.
+        Weights >= 0; rows with weight 0 are ignored.
     score : str or Loss, default "brier"
-        "brier" (the squared error of probabilities), "log", or any other loss of `staircase_fast.losses` that says what
-        values cost, by name or as an object.  A log loss is infinite where what was impossible happened.
+        "brier" (the squared error of probabilities), "log", or another loss of `staircase_fast.losses` with known
+        values, by name or as an object.  The log loss is infinite if an event with forecast probability 0 occurs.
     bands : {"confidence", "consistency"}, optional
         "confidence": bands around the curve, from rows drawn with replacement.  "consistency": bands around the
-        diagonal, in which the curve of calibrated forecasts would lie: labels are drawn that are 1 by the chance that
-        was forecast.  Only for probabilities and labels 0 and 1.
+        diagonal, which show where the curve of calibrated forecasts would lie; labels are drawn with the forecast
+        probabilities.  The latter needs probabilities and labels 0 and 1.
     n_resamples : int, default 1000
-        How many times rows or labels are drawn.
+        The number of resamples for the bands.
     level : float, default 0.9
-        The share of drawn curves between the bands, at each score by itself.
+        The share of resampled curves between the bands, for each score separately.
     seed : int or numpy SeedSequence, optional
-        The same seed gives the same bands; none, others each time.
+        Seed for reproducible bands; None varies each time.
     progress : callable or bool, optional
-        `progress(done, total)` is called now and then by the thread that waits.  True: a bar on stderr, by tqdm.
+        `progress(done, total)` is called from time to time by the calling thread.  True shows a tqdm bar on stderr.
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
@@ -233,15 +250,16 @@ def reliability(
 
     Notes
     -----
-    Numbers are right to rounding.  The curve is exact, as `fit` makes it.
+    The curve is exact, as `fit` computes it.  The numbers are accurate up to rounding.
 
-    Bands are quantiles of drawn curves, at 512 scores spread evenly over the rows and at both ends of up to 512 steps.
-    As many rows are drawn as there are of weight > 0, each as likely as the others; a row that is drawn brings its
-    weight along.  What is drawn is exactly multinomial.  For "consistency", forecasts and weights stay as they are.
-    Each resample has a random state of its own, made from the seed and its number.  Means take a few nanoseconds per
-    row and resample; other losses, and weights or targets more than 300 decimal orders apart, as long as a fit.
+    Bands are quantiles of resampled curves, at 512 scores spread evenly over the rows and at both ends of up to 512
+    steps.  A "confidence" resample draws as many rows as have weight > 0, all with equal probability, and keeps the
+    weight of each drawn row; the counts are exactly multinomial.  A "consistency" resample keeps forecasts and weights.
+    Each resample has its own random state, derived from the seed and its number.  Means take a few nanoseconds per row
+    and resample; other losses, and weights or targets that differ by more than 300 orders of magnitude, take as long as
+    a fit.
 
-    Thread-safety: inputs are only read; the kernels run without the GIL.  Ctrl-C stops between two resamples.
+    Thread-safety: inputs are only read; the kernels run without the GIL.  Ctrl-C stops after the current resample.
 
     References
     ----------
@@ -263,29 +281,62 @@ def reliability(
     >>> found.bands.x, found.bands.lower
     (array([0.1, 0.2, 0.3, 0.4, 0.5, 0.9]), array([0. , 0. , 0. , 0. , 0. , 0.5]))
 
-    `found.plot()` draws it.
+    `found.plot()` draws the reliability diagram.
     """
-    loss = judge.score_of(score)
-    plan = judge.plan(bands, n_resamples, level, seed, progress, loss)
+    loss = read_score(score)
+    options = check_band_options(bands, n_resamples, level, seed, progress, loss)
     columns = read_columns(scores, targets, sample_weight)
     n = len(columns[0])
     check_parameter_length(loss, n)
     workers = threads.num_threads(n_threads, n)
-    ends = judge.forecasts(columns, loss, workers)
+    ends = _check_forecasts(columns, loss, workers)
     if loss.value_range == (0.0, 1.0):
         ends = 0.0, 1.0
-    fitted: Loss = SquaredError() if isinstance(loss, judge.Brier) else loss
+    fitted: Loss = SquaredError() if isinstance(loss, Brier) else loss
     stairs = _fitted(columns, fitted, workers)
     constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
-    parts, histogram = decomposition.decompose(columns, loss, stairs, float(constant.values[0]), ends, workers)
+    parts, histogram = decompose(columns, loss, stairs, float(constant.values[0]), ends, workers)
     found = None
-    if plan is not None:
-        # rows are resampled many times: fewer of them are worth a thread
-        found = make_bands(columns, loss, stairs, plan, threads.num_threads(n_threads, 64 * n))
-    name = loss.name if isinstance(loss, judge.Brier) else loss
+    if options is not None:
+        # each row is resampled many times, so that threads pay off for fewer rows
+        found = make_bands(columns, loss, stairs, options, threads.num_threads(n_threads, 64 * n))
+    name = loss.name if isinstance(loss, Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, histogram, found)
 
 
+def read_score(score: object) -> Loss:
+    """The loss that scores the forecasts, given as an object or by name."""
+    if isinstance(score, str) and score == Brier.name:
+        return Brier()
+    if isinstance(score, str) and score not in BY_NAME:
+        allowed = ", ".join(map(repr, (Brier.name, *BY_NAME)))
+        raise InvalidInputError("score", f"must be one of {allowed}", value=score)
+    loss = loss_of(score, "score")
+    if not loss.has_values:
+        raise InvalidTypeError("score", "must be a loss with known values", value=loss)
+    return loss
+
+
+def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[float, float]:
+    """Check that forecasts are in the domain of the loss; return the least and the greatest finite forecast."""
+    x, y = columns[0], columns[1]
+    extent = extent_of(x, n_threads)
+    lowest, highest = extent.lowest, extent.highest
+    if extent.first_bad >= 0:
+        check_no_nan("scores", x, n_threads)
+        if not loss.allows_infinite_values:
+            refuse_entries("scores", "must be finite", x, ~np.isfinite(x))
+        finite = x[np.isfinite(x)]
+        lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    low, high = loss.value_range
+    if lowest < low or highest > high:
+        within = f"must be {range_text(low, high)} for {loss.name}"
+        refuse_entries("scores", within, x, (x < low) | (x > high))
+    if isinstance(loss, Brier):  # the fit uses the squared error, which allows any targets
+        check_targets("targets", y, extent_of(y, n_threads), loss)
+    return lowest, highest
+
+
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:
-    """The staircase of columns; to ask for no bounds at all is to ask for infinite log-odds too."""
+    """The staircase of columns, without bounds: log-odds may be infinite."""
     return of_columns(columns, loss, True, UNBOUNDED, solve.Limits(n_threads=workers), workers)

@@ -1,35 +1,37 @@
-"""Probabilities with an honest width: the isotonic fits with the query itself added as 0, and as 1."""
+"""Venn-Abers prediction: the isotonic fits with the query added as label 0, and as label 1."""
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import LABELS, Extent, joined_extent, scale_of
-from staircase_fast.calibration import _venn, venn_checks, venn_document
-from staircase_fast.calibration.pairs import Pairs
-from staircase_fast.calibration.venn_checks import PairSteps
-from staircase_fast.inputs.options import check_choice
-from staircase_fast.losses.rows import Rows
-from staircase_fast.stack.sorting import in_score_order
+from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_steps, read_labelled_rows
+from staircase_fast.errors import InvalidInputError
+from staircase_fast.inputs.options import check_choice, check_number
 from staircase_fast.staircase.steps import read_queries
+from staircase_fast.storage import documents
 from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
 RULES = ("log", "brier")
 Rule = Literal["log", "brier"]
 
-_Floats = NDArray[np.float64]
-_Values = TypeVar("_Values", np.float64, _Floats)
+_Values = TypeVar("_Values", np.float64, Floats)
+_Fit = TypeVar("_Fit")
 _MOST = np.finfo(np.float64).max
+_VERSION = 1  # of the JSON document
+
+
+class NotFittedError(ValueError, AttributeError):
+    """The predictor has not been fitted.  Also an AttributeError, so that `hasattr` returns False."""
 
 
 @public_class("staircase_fast")
 class ProbabilityPair(NamedTuple, Generic[_Values]):
-    """What `predict` of a Venn-Abers predictor returns.
+    """The result of `predict` of a Venn-Abers predictor.
 
     Attributes
     ----------
@@ -50,34 +52,98 @@ class ProbabilityPair(NamedTuple, Generic[_Values]):
     p1: _Values
 
 
+class Predictor(Saved, Generic[_Fit]):
+    """What both kinds of Venn-Abers predictors share: the weight of a query, JSON text and pickles.
+
+    JSON documents are exact to the last bit and checked when they are read.  A VennAbers has the fields query_weight,
+    n_samples, left, p0 and p1.  A CrossVennAbers has its folds, and an object with these fields for each of them.
+    """
+
+    __slots__ = ("_fitted", "_query_weight")
+    _WHAT = "a Venn-Abers predictor"
+    _FORMAT: ClassVar[str]
+    _FIELDS: ClassVar[tuple[str, ...]]
+
+    def __init__(self, query_weight: float = 1.0) -> None:
+        self._query_weight = check_number("query_weight", query_weight)
+        if self._query_weight <= 0:
+            raise InvalidInputError("query_weight", "must be > 0", value=query_weight)
+        self._fitted: _Fit | None = None  # a fit replaces it as a whole; methods read it once
+
+    @property
+    def query_weight(self) -> float:
+        """The weight of the query among the rows that it is added to."""
+        return self._query_weight
+
+    def _result(self) -> _Fit:
+        if self._fitted is None:
+            raise NotFittedError(f"a {type(self).__name__} must be fitted first; call `fit`.")
+        return self._fitted
+
+    def to_json(self) -> str:
+        """Return the fitted predictor as JSON text.  Every float is restored exactly by `from_json`.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> sf.VennAbers().fit([1, 2, 3], [0, 1, 1]).to_json()
+        '{"format": "staircase_fast venn-abers", ...'
+        """
+        return json.dumps({"format": self._FORMAT, "version": _VERSION} | self._document(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the predictor that `to_json` wrote.  The text is checked; nothing in it is executed.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
+        >>> sf.VennAbers.from_json(venn.to_json()) == venn
+        True
+        """
+        kind = cls._FORMAT, _VERSION
+        return cls._from_document(documents.document_of(text, cls._WHAT, kind, cls._FIELDS, with_loss=False))
+
+    if TYPE_CHECKING:  # each kind has its own
+
+        def _document(self) -> dict[str, Any]: ...
+        @classmethod
+        def _from_document(cls, document: dict[str, Any]) -> Self: ...
+        def _state(self) -> tuple[Any, ...]: ...  # the argument of `__setstate__`; empty before a fit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._query_weight,), self._state() or None
+
+
 @public_class("staircase_fast")
-class VennAbers(Saved):
-    """Venn-Abers predictor: two probabilities for each score, one of which is calibrated, whatever the data.
+class VennAbers(Predictor[PairSteps]):
+    """Venn-Abers predictor: two probabilities for each score, one of which is calibrated, if the data are exchangeable.
 
-    For a query, the isotonic fit of the calibration rows is made twice, with the query among the rows: once with label
-    0, once with label 1.  Its values at the query are p0 and p1.  If queries are exchangeable with the calibration
-    rows, the one that belongs to the true label is a calibrated probability: not in the limit, but for any number of
-    rows.  p1 - p0 says how little is known near a score.
+    For each query, the isotonic fit of the calibration rows is computed twice, with the query added to the rows: once
+    with label 0 and once with label 1.  Its values at the query are p0 and p1.  If the query is exchangeable with the
+    calibration rows, the probability that belongs to its true label is calibrated, for any number of rows.  The
+    difference p1 - p0 shows how uncertain the probability is near a score.
 
-    All fits are made at once, in the time of a sort.  What `predict` returns is that of the definition, correctly
-    rounded, at every score: also at ties, between scores, and outside of them.
+    All fits are computed together, in about the time of a sort.  `predict` returns the values of the definition,
+    correctly rounded, for every score: also for ties, between scores, and outside their range.
 
     Parameters
     ----------
     query_weight : float, default 1.0
-        The weight with which the query is among the rows.
+        The weight of the query among the rows.
 
     Notes
     -----
-    Scores must come from a model that did not see the calibration rows.  `CrossVennAbers` is for scores of
+    Scores must come from a model that was not trained on the calibration rows.  Use `CrossVennAbers` for scores from
     cross-validation.
 
-    Memory: a fit takes about 35 bytes per row, more with weights.  What it keeps has a step of 24 bytes wherever a
-    probability changes: some thousand for a million noisy rows, but about one per row where labels are all equal or
+    Memory: a fit needs about 35 bytes per row, more with weights.  The result needs 24 bytes for each score at which a
+    probability changes: some thousand for a million noisy rows, but about one per row if all labels are equal or
     perfectly separated.
 
-    Thread-safety: any number of threads may ask one predictor.  A `fit` replaces all at once: who asks meanwhile gets
-    answers of the old fit or of the new one.
+    Thread-safety: any number of threads may use one predictor.  `fit` replaces the old result in one step, so a
+    concurrent call uses either the old fit or the new one.
 
     References
     ----------
@@ -99,56 +165,46 @@ class VennAbers(Saved):
     array([0.4       , 0.5       , 0.66666667])
     """
 
-    __slots__ = ("_fitted", "_query_weight")
-    _WHAT = venn_document.WHAT
-
-    _fitted: tuple[Pairs, int] | None
-
-    def __init__(self, query_weight: float = 1.0) -> None:
-        self._query_weight = venn_checks.query_weight(query_weight)
-        self._fitted = None
-
-    @property
-    def query_weight(self) -> float:
-        """The weight of a query among the rows."""
-        return self._query_weight
+    __slots__ = ()
+    _FORMAT = "staircase_fast venn-abers"
+    _FIELDS = ("query_weight", "n_samples", "left", "p0", "p1")
 
     @property
     def n_samples(self) -> int:
-        """How many rows of weight > 0 were fitted."""
-        return self._known()[1]
+        """The number of fitted rows with weight > 0."""
+        return self._result().n_samples
 
     @property
     def n_steps(self) -> int:
-        """How many steps p0 and p1 have together."""
+        """The number of steps of p0 and p1 together."""
         return len(self.left)
 
     @property
-    def left(self) -> _Floats:
+    def left(self) -> Floats:
         """The least score on each step; the first is -inf."""
-        return self._known()[0].left
+        return self._result().left
 
     @property
-    def p0(self) -> _Floats:
+    def p0(self) -> Floats:
         """The lower probability on each step."""
-        return self._known()[0].values[:, 0]
+        return self._result().values[:, 0]
 
     @property
-    def p1(self) -> _Floats:
+    def p1(self) -> Floats:
         """The upper probability on each step."""
-        return self._known()[0].values[:, 1]
+        return self._result().values[:, 1]
 
     def fit(self, scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None = None) -> VennAbers:
-        """Take in the calibration rows; what was fitted before is forgotten.
+        """Fit the calibration rows.  An earlier fit is replaced.
 
         Parameters
         ----------
         scores : array_like of shape (n,)
-            Real or infinite.  Only their order counts.
+            Real or infinite numbers.  Only their order matters.
         labels : array_like of shape (n,)
             Each 0 or 1, as integers, bools or floats.
         sample_weight : array_like of shape (n,), optional
-            Weights >= 0; a row of weight 0 is absent, one of weight k counts as k rows.
+            Weights >= 0.  A row with weight 0 is ignored; one with weight k counts as k rows.
 
         Returns
         -------
@@ -161,25 +217,21 @@ class VennAbers(Saved):
         >>> sf.VennAbers().fit([1, 2, 2], [0, 1, 1], sample_weight=[2, 1, 1]).predict([1, 2])
         ProbabilityPair(p0=array([0.        , 0.66666667]), p1=array([0.33333333, 1.        ]))
         """
-        return self._take(venn_checks.labelled(scores, labels, sample_weight))
-
-    def _take(self, rows: Rows) -> VennAbers:
-        """Fit clean rows."""
-        self._fitted = Pairs(_fit(rows, self._query_weight)), len(rows.scores)
+        self._fitted = fit_pair_steps(read_labelled_rows(scores, labels, sample_weight)[0], self._query_weight)
         return self
 
     @overload
     def predict(self, scores: ScalarLike, *, n_threads: int | None = None) -> ProbabilityPair[np.float64]: ...
     @overload
-    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[_Floats]: ...
+    def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[Floats]: ...
     def predict(self, scores: ColumnLike, *, n_threads: int | None = None) -> ProbabilityPair[Any]:
-        """Both probabilities of label 1 at each score.
+        """Predict both probabilities of label 1 for each score.
 
         Parameters
         ----------
         scores : array_like of any shape
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
@@ -194,17 +246,17 @@ class VennAbers(Saved):
         >>> p0, p1
         (array([0. , 0.5]), array([0.5, 1. ]))
         """
-        pairs, _ = self._known()
+        steps = self._result()
         queries, shape = read_queries(scores)
-        found = pairs.look_up(queries, pairs.values, threads.num_threads(n_threads, len(queries)))
-        return ProbabilityPair(*(one.reshape(shape)[()] for one in found))
+        p0, p1 = steps.look_up(queries, steps.values, threads.num_threads(n_threads, len(queries)))
+        return ProbabilityPair(p0.reshape(shape)[()], p1.reshape(shape)[()])
 
     @overload
     def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
     @overload
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> _Floats: ...
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | _Floats:
-        """One probability for each score: that whose loss exceeds the loss of the calibrated one by least, at worst.
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | Floats:
+        """Predict one probability for each score: the one with the least worst-case regret against p0 and p1.
 
         Parameters
         ----------
@@ -212,7 +264,7 @@ class VennAbers(Saved):
         rule : {"log", "brier"}, default "log"
             The loss.  "log": p1 / (1 - p0 + p1).  "brier", the squared error: p1 + p0**2 / 2 - p1**2 / 2.
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
@@ -229,114 +281,66 @@ class VennAbers(Saved):
         array([0.278, 0.375, 0.625])
         """
         check_choice("rule", rule, RULES)
-        pairs, _ = self._known()
+        steps = self._result()
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
-        if len(queries) < len(pairs.left):
-            found = merged(*pairs.look_up(queries, pairs.values, n_threads), rule)
+        if len(queries) < len(steps.left):
+            p0, p1 = steps.look_up(queries, steps.values, n_threads)
+            found = merged(p0, p1, rule)
         else:
-            found = pairs.look_up_one(queries, merged(pairs.values[:, 0], pairs.values[:, 1], rule), n_threads)
-        one: np.float64 | _Floats = found.reshape(shape)[()]
-        return one
+            (found,) = steps.look_up(queries, merged(steps.values[:, 0], steps.values[:, 1], rule), n_threads)
+        probabilities: np.float64 | Floats = found.reshape(shape)[()]
+        return probabilities
 
-    def to_json(self) -> str:
-        """The fitted predictor as JSON text; every float comes back from it as it was.
+    def _state(self) -> tuple[Any, ...]:
+        steps = self._fitted
+        return () if steps is None else steps.columns()
 
-        Returns
-        -------
-        str
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._fitted = PairSteps.checked(*state)
 
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> sf.VennAbers().fit([1, 2, 3], [0, 1, 1]).to_json()
-        '{"format": "staircase_fast venn-abers", ...'
-        """
-        return venn_document.to_json(self)
+    def _document(self) -> dict[str, Any]:
+        n_samples, *columns = self._result().columns()
+        plain = (documents.plain_numbers(column.tolist()) for column in columns)
+        return dict(zip(self._FIELDS, (self._query_weight, n_samples, *plain), strict=True))
 
     @classmethod
-    def from_json(cls, text: str) -> VennAbers:
-        """The predictor that `to_json` wrote.  Everything is checked; nothing is executed.
-
-        Parameters
-        ----------
-        text : str
-            What `to_json` wrote.
-
-        Returns
-        -------
-        VennAbers
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
-        >>> sf.VennAbers.from_json(venn.to_json()) == venn
-        True
-        """
-        return cls._of(*venn_document.parts_from(text))
-
-    @classmethod
-    def _of(cls, query_weight: float, n_samples: int, left: ColumnLike, p0: ColumnLike, p1: ColumnLike) -> VennAbers:
-        """A fitted predictor of these parts."""
-        made = cls(query_weight)
-        made._fitted = Pairs(venn_checks.pair_steps(left, p0, p1)), venn_checks.row_count(n_samples)
+    def _from_document(cls, document: dict[str, Any]) -> Self:
+        made = cls(document["query_weight"])
+        columns = (documents.numbers_of(name, document[name]) for name in cls._FIELDS[2:])
+        made.__setstate__((document["n_samples"], *columns))
         return made
-
-    def _parts(self) -> tuple[Any, ...]:
-        pairs, n_samples = self._known()  # at once: a fit may replace them at any time
-        return self._query_weight, n_samples, pairs.left, pairs.values[:, 0], pairs.values[:, 1]
-
-    def _known(self) -> tuple[Pairs, int]:
-        if self._fitted is None:
-            venn_checks.not_fitted("VennAbers")
-        return self._fitted
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, VennAbers):
             return NotImplemented
-        if self._fitted is None or other._fitted is None:
-            return self._fitted is other._fitted and self._query_weight == other._query_weight
-        return all(np.array_equal(a, b) for a, b in zip(self._parts(), other._parts(), strict=True))
+        mine, theirs = (self._query_weight, *self._state()), (other._query_weight, *other._state())
+        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._fitted is None:
-            return VennAbers, (self._query_weight,)
-        return VennAbers._of, self._parts()
 
     def __repr__(self) -> str:
         if self._fitted is None:
             return "<VennAbers: not fitted>"
-        _, n_samples, left, _, _ = self._parts()
-        rows = "1 row" if n_samples == 1 else f"{n_samples} rows"
-        return f"<VennAbers: {rows}, {'1 step' if len(left) == 1 else f'{len(left)} steps'}>"
+        steps = self._result()
+        return f"<VennAbers: {counted(steps.n_samples, 'row')}, {counted(len(steps.left), 'step')}>"
 
 
-def merged(p0: _Floats, p1: _Floats, rule: Rule) -> _Floats:
-    """One probability for two: each loss, less that of p0 for label 0 and of p1 for label 1, is the same for both.
+def counted(n: int, noun: str) -> str:
+    """A number with its noun in the singular or plural."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
-    Written so that it rises with p0 and p1 whatever is rounded: each operation does.
+
+def merged(p0: Floats, p1: Floats, rule: Rule) -> Floats:
+    """The probability whose regret, its loss minus that of p0 for label 0 and of p1 for label 1, is equal for both.
+
+    Each operation rises with p0 and p1, so that the result does too, whatever is rounded.
     """
     if rule == "log":
-        with np.errstate(divide="ignore", over="ignore"):  # of a p1 that is as small as can be, or was rounded to 0
+        with np.errstate(divide="ignore", over="ignore"):  # p1 may be tiny, or rounded to 0
             odds = np.minimum((1 - p0) / p1, _MOST)
         p = 1 / (1 + odds)
     else:
-        # p1 - p1**2 / 2; the first way loses no digits of what is small, the second one does not fall near 1
+        # p1 - p1**2 / 2: the first form loses no digits of a small p1, the second does not fall near 1
         p = np.where(p1 < 0.5, p1 - p1 * p1 / 2, (1 - (1 - p1) * (1 - p1)) / 2) + p0 * p0 / 2
-    return np.clip(p, p0, p1)  # rounding may leave these
-
-
-def _fit(rows: Rows, query_weight: float) -> PairSteps:
-    """The steps of clean rows."""
-    query = Extent(-1, query_weight, query_weight, query_weight, query_weight.is_integer())
-    n = len(rows.scores)
-    scale = scale_of(LABELS, joined_extent(rows.weights_extent, query), n + 1)
-    x, y, w = in_score_order(rows)[:3]
-    # room for the worst case: what is never touched costs nothing
-    left, values = np.empty(2 * n + 1), np.empty((2 * n + 1, 2))
-    work = np.empty(_venn.work_size(n, scale.w_words), dtype=np.uint64)
-    n_steps = _venn.fit(x, y, w, query_weight, scale, work, left, values)
-    return PairSteps(left[:n_steps].copy(), values[:n_steps].copy())
+    return np.clip(p, p0, p1)  # rounding may leave this range

@@ -1,7 +1,8 @@
 """Estimators for scikit-learn, in the extra `staircase_fast[sklearn]`.
 
-`regressor.py` has `StaircaseRegressor`, a drop-in replacement for scikit-learn's IsotonicRegression.  `calibrator.py`
-has `StaircaseCalibrator`, which calibrates scores or cross-fits a classifier (`crossfit.py`).
+`StaircaseRegressor` is a drop-in replacement for scikit-learn's IsotonicRegression.  `StaircaseCalibrator` calibrates
+scores, or a classifier that it cross-fits (`crossfit.py`).  scikit-learn's own functions check arrays first, so that
+users get its usual messages.
 
 Tests: tests/sklearn.
 

@@ -1,7 +1,8 @@
-"""A classifier, or raw scores, calibrated."""
+"""StaircaseCalibrator: calibrated probabilities of a classifier or of scores."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -9,59 +10,61 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from staircase_fast.calibration.classes import Options, probabilities
 from staircase_fast.calibration.priors import PSEUDO_COUNTS
-from staircase_fast.errors import arguments_named
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named
+from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
-from staircase_fast.sklearn import checks
-from staircase_fast.sklearn.crossfit import CalibratedPair, Labelled, fit_one_by_one, scores_of
+from staircase_fast.sklearn import crossfit
+from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
+from staircase_fast.sklearn.crossfit import CalibratedPair, LabelledRows, Options
 from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
 
 
 @public_class("staircase_fast.sklearn")
 class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Calibrated probabilities: of a classifier, or of raw scores with no classifier around.
+    """Calibrated probabilities of a classifier, or of scores without a classifier.
 
-    Of two classes, the score of the second is mapped to its probability by the staircase of least log loss (which is
-    also that of least squared error).  Of more, each class has a staircase against all others; their values are divided
-    by their sum, and where all of them are 0, each class gets the same probability.
+    For two classes, the score of the second class is mapped to its probability by the staircase with the least log
+    loss, which also has the least squared error.  For more classes, each class has a staircase against all others.
+    Their values are divided by their sum; if all of them are 0, all classes get the same probability.
 
     Parameters
     ----------
     estimator : classifier, optional
-        Its `decision_function`, or else its `predict_proba`, is calibrated.  None: X is the scores.  A
-        `sklearn.frozen.FrozenEstimator` is not fitted again: all rows are used to calibrate it.
+        Its `decision_function`, or else its `predict_proba`, is calibrated.  None: X contains the scores.  A
+        `sklearn.frozen.FrozenEstimator` is not refitted, and all rows are used to calibrate it.
     cv : int, splitter or iterable, optional
-        How rows are split, as scikit-learn understands it; the default is 5 stratified folds.  Each row is scored by a
-        classifier that has not seen it.  Not used without an estimator, nor with a frozen one (unless `ensemble=True`).
+        Cross-validation as in scikit-learn; the default is 5 stratified folds.  Each row is scored by a classifier that
+        was trained on other rows.  Ignored without an estimator, and for a frozen one unless `ensemble=True`.
     ensemble : bool or "auto", default "auto"
-        True: each split gives a classifier with staircases of its own, and probabilities are the mean over all of them.
-        False: one classifier is fitted to all rows, and its staircases to the scores of all splits.  "auto": True,
-        unless the estimator is frozen.
+        True: each split gives a classifier with its own staircases, and their probabilities are averaged.  False: one
+        classifier is fitted to all rows, and its staircases to the scores of all splits.  "auto": True unless the
+        estimator is frozen.
     prior : {"none", "laplace", "jeffreys"}, default "none"
-        With "none", a step of rows of one class has probability 0 or 1, and the log loss of a row that disagrees is
-        infinite.  "laplace" adds to each step a row of each class, "jeffreys" half a row (in units of weight).  Where
-        values are not strictly monotone any more, the steps are pooled, with one prior for all of them, until they are.
+        With "none", a step with rows of only one class has probability 0 or 1, and the log loss of a row of another
+        class is infinite.  "laplace" adds one row of each class to each step, "jeffreys" half a row (in units of
+        weight).  Steps whose values are then not strictly monotone are pooled, with one prior per pooled step.
     interpolation : {"linear", "step", "centered"}, default "linear"
-        How probabilities lie between the fitted scores; see `Staircase.predict`.  "step" jumps: a score that an
-        estimator rounds differently the next time may get another probability.  "centered" keeps the ranking: scores
-        that differ get probabilities that differ, inside the fitted range.
+        Interpolation between fitted scores; see `Staircase.predict`.  With "step", a small change of a score can change
+        its probability.  "centered" keeps the ranking: different scores get different probabilities inside the fitted
+        range.
     increasing : bool or "auto", default True
-        Whether higher scores mean that a class is more probable.
+        Whether higher scores mean higher probabilities.
     n_jobs : int, optional
-        How many splits are fitted at once, as scikit-learn understands it.
+        The number of splits fitted in parallel, as in scikit-learn.
     n_threads : int, optional
-        How many threads the staircases may use; see `staircase_fast.set_num_threads`.
+        Number of threads for the staircases.  Defaults to `staircase_fast.get_num_threads()`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        In ascending order.
+        The classes in ascending order.
     calibrated_classifiers_ : list of CalibratedPair
         `estimator` and `staircases` of each split, or one pair.
     n_features_in_, feature_names_in_
@@ -69,13 +72,11 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     Notes
     -----
-    Scores are never sorted as a whole, so that a fit for each split costs no more than one for all.
-
-    Thread-safety: a fitted calibrator may be used by any number of threads at once, if its estimator may.
+    Thread-safety: any number of threads may use a fitted calibrator at once, if its estimator allows it.
 
     Examples
     --------
-    Raw scores:
+    Scores:
 
     >>> from staircase_fast.sklearn import StaircaseCalibrator
     >>> scores, happened = [-1.2, 0.3, 0.1, 2.0, 2.5], ["no", "no", "yes", "yes", "yes"]
@@ -117,20 +118,20 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
     def fit(
         self, X: Any, y: ColumnLike, sample_weight: ColumnLike | None = None, **fit_params: Any
     ) -> StaircaseCalibrator:
-        """Fit the classifier, if it is not frozen, and the staircases of its scores.
+        """Fit the classifier, unless it is frozen, and the staircases of its scores.
 
         Parameters
         ----------
         X : array_like
-            What the estimator takes.  Without one, scores, which may be infinite: of two classes of shape (n_samples,)
-            or (n_samples, 1), or with a column for each class, of which the second is used; of more classes
+            Input of the estimator.  Without an estimator: scores, possibly infinite.  For two classes their shape is
+            (n_samples,), (n_samples, 1) or (n_samples, 2), where the second column is used; for more classes it is
             (n_samples, n_classes).
         y : array_like of shape (n_samples,)
-            The class of each row; there must be two at least.
+            The class of each row.  There must be at least two classes.
         sample_weight : array_like of shape (n_samples,), optional
-            Weights >= 0, of the calibration and, if it takes them, of the estimator.
+            Weights >= 0, for the calibration and for the estimator if it accepts them.
         **fit_params : dict
-            For `estimator.fit`.
+            Passed to `estimator.fit`.
 
         Returns
         -------
@@ -145,28 +146,30 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         """
         options = self._options()
         frozen = isinstance(self.estimator, FrozenEstimator)
-        ensemble = checks.ensemble(self.ensemble, auto=not frozen)
-        y, sample_weight = checks.readable(y=y, sample_weight=sample_weight)
-        classes, codes = checks.labels(y)
+        ensemble = not frozen if isinstance(self.ensemble, str) and self.ensemble == "auto" else self.ensemble
+        if not isinstance(ensemble, (bool, np.bool_)):
+            raise InvalidInputError("ensemble", "must be True, False or 'auto'", value=ensemble)
+        y, sample_weight = as_arrays(y=y, sample_weight=sample_weight)
+        classes, codes = _encode(y)
         if self.estimator is None:
-            (X,) = checks.readable(X=X)
+            (X,) = as_arrays(X=X)
         check_consistent_length(X, codes, sample_weight)
         weights = None if sample_weight is None else read_weights("sample_weight", sample_weight, "y", codes)
-        checks.some_weight(weights)
+        X, y = indexable(X, y)
+        rows = LabelledRows(X, y, codes, classes, weights)
+        rows.check_weights(slice(None))
         if self.estimator is None:
-            checks.nothing_to_pass(fit_params)
-            scores = checks.score_table(self, X, len(classes))
-            rows = Labelled(None, None, codes, classes, weights)
-            pairs = [CalibratedPair(None, rows.staircases(scores, slice(None), options))]
-            checks.feature_names(self, X, reset=True)
+            for name in fit_params:
+                raise InvalidTypeError(name, "must not be passed without an `estimator`")
+            staircases = rows.staircases(self._scores(X, len(classes)), slice(None), options)
+            pairs = [CalibratedPair(None, staircases)]
+            check_feature_names(self, X, reset=True)
             if any(pair.estimator is not None for pair in vars(self).get("calibrated_classifiers_", [])):
                 self.__dict__.pop("n_features_in_", None)
         else:
-            X, y = indexable(X, y)
-            for_fit, for_split = self._routed(sample_weight, fit_params)
-            pairs = fit_one_by_one(
-                self.estimator, Labelled(X, y, codes, classes, weights), options,
-                cv=self.cv, ensemble=ensemble, n_jobs=self.n_jobs, fit_params=for_fit, split_params=for_split,
+            pairs = crossfit.fit_calibrated_pairs(
+                self.estimator, rows, options, cv=self.cv, ensemble=bool(ensemble), n_jobs=self.n_jobs,
+                routed=self._routed(sample_weight, fit_params),
             )  # fmt: skip
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -176,12 +179,12 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
         X : array_like
-            What was fitted: rows of the estimator, or scores.
+            Input of the estimator, or scores, as for `fit`.
 
         Returns
         -------
@@ -199,17 +202,17 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         options, found = self._options(), []
         for estimator, staircases in self.calibrated_classifiers_:
             if estimator is None:
-                (X,) = checks.readable(X=X)
-                scores = checks.score_table(self, X, len(self.classes_))
-                checks.feature_names(self, X, reset=False)
+                (X,) = as_arrays(X=X)
+                scores = self._scores(X, len(self.classes_))
+                check_feature_names(self, X, reset=False)
             else:
-                scores = scores_of(estimator, X, self.classes_)
+                scores = crossfit.scores_of(estimator, X, self.classes_)
             with arguments_named(scores="X"):
-                found.append(probabilities(staircases, scores, options))
+                found.append(crossfit.probabilities(staircases, scores, options))
         return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class; of equally probable ones, the first.
+        """Predict the most probable class; the first one, if several are equally probable.
 
         Parameters
         ----------
@@ -235,8 +238,14 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         interpolation = check_interpolation(self.interpolation)
         return Options(self.increasing, PSEUDO_COUNTS[prior], interpolation, self.n_threads)
 
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the estimator's `fit` and the splitter's `split` are to be passed."""
+    def _scores(self, X: Any, n_classes: int) -> Column:
+        # scores may be infinite, as log-odds are; NaN is refused when they are fitted or looked up
+        how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False, "estimator": self, "input_name": "X"}
+        table = check_array(X, dtype=list(FLOATS), **how)
+        return crossfit.class_scores("X", table, n_classes)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> crossfit.Routed:
+        """The parameters for the estimator's `fit` and for the splitter's `split`."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
             return routed.estimator.fit, routed.splitter.split
@@ -245,11 +254,13 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             if has_fit_parameter(self.estimator, "sample_weight"):
                 passed["sample_weight"] = sample_weight
             else:
-                checks.weights_unused(self.estimator)
+                name = type(self.estimator).__name__
+                message = f"{name} does not accept `sample_weight`: weights are used only for the calibration."
+                warnings.warn(message, UserWarning, stacklevel=3)
         return passed, {}
 
     def get_metadata_routing(self) -> Any:
-        """Who is passed what, as scikit-learn's meta-estimators tell it."""
+        """Return the metadata routing of this meta-estimator; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.estimator is None:
             return router
@@ -265,3 +276,24 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         else:
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
+
+
+def _encode(y: Any) -> tuple[Column, NDArray[np.intp]]:
+    """The classes in ascending order, and the position of each row's class among them."""
+    column = column_or_1d(y, warn=True)
+    if not len(column):
+        raise InvalidInputError("y", "must have at least one row", found="got none")
+    if column.dtype.kind in "biu":  # the usual case, without a sort
+        low, high = column.min(), column.max()
+        second = column == high
+        if low != high and np.all(second | (column == low)):
+            return np.array([low, high]), second.astype(np.intp)
+    try:
+        check_classification_targets(y)
+        classes, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        raise InvalidTypeError("y", "must have classes that can be sorted", found=str(error)) from None
+    if len(classes) < 2:
+        found = f"got 1 class, {classes.tolist()[0]!r}"
+        raise InvalidInputError("y", "must have at least 2 classes", found=found)
+    return classes, codes.reshape(-1)

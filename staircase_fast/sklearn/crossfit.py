@@ -1,4 +1,4 @@
-"""A classifier fitted and calibrated on different rows: each row is scored by one that has not seen it."""
+"""Cross-fitting: each row is scored by a classifier that was trained on other rows, and the scores are calibrated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from staircase_fast.calibration.classes import Options, fit_classes
-from staircase_fast.errors import arguments_named
+from staircase_fast.calibration.priors import with_prior
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named
+from staircase_fast.fitting import fit
+from staircase_fast.groups.fits import fit_columns
 from staircase_fast.inputs.columns import Column
-from staircase_fast.sklearn import checks
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.typing import public_class
+from staircase_fast.typing import Direction, public_class
+
+Routed = tuple[dict[str, Any], dict[str, Any]]  # parameters for the estimator's `fit`, and for the splitter's `split`
 
 
 @public_class("staircase_fast.sklearn")
@@ -28,9 +31,9 @@ class CalibratedPair(NamedTuple):
     Attributes
     ----------
     estimator : classifier or None
-        None where scores were calibrated without a classifier.
+        None if scores were calibrated without a classifier.
     staircases : tuple of Staircase
-        That of the second of two classes, or one for each of more.
+        One for the second of two classes, or one for each of more classes.
 
     Examples
     --------
@@ -44,61 +47,101 @@ class CalibratedPair(NamedTuple):
     staircases: tuple[Staircase, ...]
 
 
-class Labelled(NamedTuple):
-    """Rows of any kind, and what is known of them."""
+class Options(NamedTuple):
+    """Options of the staircases."""
+
+    increasing: Direction
+    pseudo_count: float
+    interpolation: str
+    n_threads: int | None
+
+
+class LabelledRows(NamedTuple):
+    """Rows with their classes and weights."""
 
     X: Any
     y: Any
-    codes: NDArray[np.intp]  # the place of each row's class
+    codes: NDArray[np.intp]  # the position of each row's class in `classes`
     classes: Column
     weights: Column | None
 
-    def staircases(self, scores: Column, chosen: Any, options: Options) -> tuple[Staircase, ...]:
-        """Those of the scores of some of the rows."""
-        with arguments_named(scores="X", targets="y"):
-            return fit_classes(scores, self.codes[chosen], len(self.classes), self.weights_of(chosen), options)
-
     def weights_of(self, chosen: Any) -> Column | None:
-        """Those of some of the rows."""
+        """The weights of some rows."""
         return None if self.weights is None else self.weights[chosen]
 
+    def staircases(self, scores: Column, chosen: Any, options: Options) -> tuple[Staircase, ...]:
+        """Fit the scores of some rows: the second of two classes, or each of more classes against all others."""
+        codes, n_classes = self.codes[chosen], len(self.classes)
+        arguments: dict[str, Any] = {
+            "sample_weight": self.weights_of(chosen), "loss": "log",
+            "increasing": options.increasing, "n_threads": options.n_threads,
+        }  # fmt: skip
+        found: list[Staircase]
+        with arguments_named(scores="X", targets="y"):
+            if n_classes == 2:
+                found = [fit(scores, codes == 1, **arguments)]
+            else:
+                found = [*fit_columns(scores, codes[:, np.newaxis] == np.arange(n_classes), **arguments).values()]
+        return tuple(with_prior(stairs, options.pseudo_count) for stairs in found)
 
-def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
-    """What a fitted classifier says of rows."""
-    method = checks.response(estimator)
-    checks.same_classes(estimator, classes)
-    return checks.table_of_classes(method, np.asarray(getattr(estimator, method)(X)), len(classes))
+    def check_classes(self, chosen: Any, part: str, split: int) -> None:
+        """One part of a split must have rows of every class."""
+        missing = np.flatnonzero(np.bincount(self.codes[chosen], minlength=len(self.classes)) == 0)
+        if len(missing):
+            raise InvalidInputError(
+                "cv", f"must leave rows of every class in the {part} part of a split",
+                found=f"split {split} has none of class {self.classes.tolist()[missing[0]]!r}",
+                hint="" if part == "training" else "Use StratifiedKFold or `ensemble=False`.",
+            )  # fmt: skip
+
+    def check_weights(self, chosen: Any, part: str = "") -> None:
+        """Some of the chosen rows must have a weight > 0."""
+        weights = self.weights_of(chosen)
+        if weights is not None and not weights.any():
+            requirement = f"must have an entry > 0{part}"
+            raise InvalidInputError("sample_weight", requirement, found=f"all {len(weights)} are zero")
 
 
-def fit_one_by_one(
-    estimator: Any,
-    rows: Labelled,
-    options: Options,
-    *,
-    cv: Any,
-    ensemble: bool,
-    n_jobs: int | None,
-    fit_params: dict[str, Any],
-    split_params: dict[str, Any],
+def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Options) -> NDArray[np.float64]:
+    """The probability of each class, one row for each score or row of scores; rows sum to 1."""
+    arguments: dict[str, Any] = {"interpolation": options.interpolation, "n_threads": options.n_threads}
+    if len(staircases) == 1:
+        both = np.empty((len(scores), 2))
+        both[:, 1] = staircases[0].predict(scores, **arguments)
+        np.subtract(1.0, both[:, 1], out=both[:, 0])
+        return both
+    columns = [stairs.predict(column, **arguments) for stairs, column in zip(staircases, scores.T, strict=True)]
+    found = np.column_stack(columns)
+    totals = found.sum(axis=1, keepdims=True)
+    shares = np.full(found.shape, 1 / len(staircases))  # stays where all probabilities are 0
+    np.divide(found, totals, out=shares, where=totals > 0)
+    return shares
+
+
+def fit_calibrated_pairs(
+    estimator: Any, rows: LabelledRows, options: Options, *, cv: Any, ensemble: bool, n_jobs: Any, routed: Routed
 ) -> list[CalibratedPair]:
-    """A pair of each split, or one that was fitted to the scores of all."""
-    checks.response(estimator)  # before it takes time to fit
+    """One pair for each split; or, without `ensemble`, one pair that is calibrated with the scores of all splits."""
+    _score_method(estimator)  # an error now, not after the fit
+    fit_params, split_params = routed
     frozen = isinstance(estimator, FrozenEstimator)
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
         return [CalibratedPair(estimator, rows.staircases(scores, slice(None), options))]
-    everyone = np.arange(len(rows.codes))
+    numbers = np.arange(len(rows.codes))
     given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
-    splits = [(train, everyone[test]) for train, test in given]  # a part may be given as a mask
-    checks.some_splits(splits)
+    splits = [(train, numbers[test]) for train, test in given]  # a part may be a mask
+    if not splits:
+        hint = "An iterator yields its splits only once."
+        raise InvalidInputError("cv", "must give at least one split", found="got none", hint=hint)
     for number, (train, test) in enumerate(splits):
         if not frozen:
-            checks.every_class(rows.codes[train], rows.classes, "training", number)
+            rows.check_classes(train, "training", number)
         if ensemble:
-            checks.every_class(rows.codes[test], rows.classes, "test", number)
-            checks.some_weight(rows.weights_of(test), f" in the test part of split {number}")
+            rows.check_classes(test, "test", number)
+            rows.check_weights(test, f" in the test part of split {number}")
     tested = np.concatenate([test for _, test in splits])
-    checks.some_weight(rows.weights_of(tested), " in the test part of a split")
+    rows.check_weights(tested, " in the test part of a split")
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_score)(clone(estimator), rows, train, test, fit_params) for train, test in splits
     )
@@ -113,9 +156,41 @@ def fit_one_by_one(
 
 
 def _fit_and_score(
-    estimator: Any, rows: Labelled, train: Any, test: Any, fit_params: dict[str, Any]
+    estimator: Any, rows: LabelledRows, train: Any, test: Any, fit_params: dict[str, Any]
 ) -> tuple[Any, Column]:
-    """A classifier that was fitted to some rows, and what it says of others."""
+    """Fit the classifier to the training part and score the test part."""
     own = _check_method_params(rows.X, fit_params, indices=train)
     estimator.fit(_safe_indexing(rows.X, train), _safe_indexing(rows.y, train), **own)
     return estimator, scores_of(estimator, _safe_indexing(rows.X, test), rows.classes)
+
+
+def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
+    """The scores of rows by a fitted classifier, which must have learned these classes."""
+    method = _score_method(estimator)
+    if not hasattr(estimator, "classes_"):
+        check_is_fitted(estimator)
+        requirement = "must be a classifier, which has `classes_` once it is fitted"
+        raise InvalidTypeError("estimator", requirement, value=estimator)
+    known = estimator.classes_
+    if not np.array_equal(known, classes):
+        requirement = f"must have the classes of `estimator`, {known.tolist()}"
+        raise InvalidInputError("y", requirement, value=classes.tolist())
+    return class_scores(method, np.asarray(getattr(estimator, method)(X)), len(classes))
+
+
+def _score_method(estimator: Any) -> str:
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(estimator, name):
+            return name
+    raise InvalidTypeError("estimator", "must have decision_function or predict_proba", value=estimator)
+
+
+def class_scores(argument: str, table: Column, n_classes: int) -> Column:
+    """The scores of the second of two classes, or one column for each of more classes."""
+    if n_classes == 2 and (table.ndim == 1 or (table.ndim == 2 and table.shape[1] in {1, 2})):
+        return table if table.ndim == 1 else table[:, -1]
+    if n_classes > 2 and table.ndim == 2 and table.shape[1] == n_classes:
+        return table
+    shapes = "(n,), (n, 1) or (n, 2)" if n_classes == 2 else f"(n, {n_classes})"
+    requirement = f"must be scores of shape {shapes} for {n_classes} classes"
+    raise InvalidInputError(argument, requirement, found=f"got shape {table.shape}")

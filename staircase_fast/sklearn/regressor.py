@@ -1,4 +1,4 @@
-"""A drop-in for scikit-learn's isotonic regression."""
+"""StaircaseRegressor: a drop-in replacement for scikit-learn's IsotonicRegression."""
 
 from __future__ import annotations
 
@@ -7,38 +7,42 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from staircase_fast.errors import arguments_named
+from staircase_fast.errors import InvalidInputError, arguments_named
 from staircase_fast.fitting import fit
-from staircase_fast.inputs.options import check_choice, check_interpolation
+from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.options import check_bounds, check_choice, check_direction, check_interpolation
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.sklearn import checks
+from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams.accumulator import Accumulator
 from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds, public_class
 
+_NAMES = {"scores": "X", "targets": "y", "bounds": "y_min` and `y_max"}  # of arguments, in messages
+
 
 @public_class("staircase_fast.sklearn")
-class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Isotonic regression: `sklearn.isotonic.IsotonicRegression`, exact, fast, and under any loss.
+class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Isotonic regression with the interface of `sklearn.isotonic.IsotonicRegression`: exact, fast, any loss.
 
     Parameters
     ----------
     y_min, y_max : float, optional
-        Values are held within these.
+        Bounds of the fitted values.
     increasing : bool or "auto", default True
-        Whether values rise or fall with X.  "auto" takes the direction of less loss.
+        Whether values increase or decrease with X.  "auto" chooses the direction with the smaller loss.
     out_of_bounds : {"nan", "clip", "raise"}, default "nan"
-        For X below the least or above the greatest that was fitted: NaN, the nearest value, or an error.
+        For X outside the fitted range: NaN, the nearest value, or an error.
     loss : str or Loss, default "squared"
         A loss of `staircase_fast.losses`, or its name.
     interpolation : {"linear", "step", "centered"}, default "linear"
-        How values lie between those that were fitted; see `Staircase.predict`.
+        Interpolation between fitted X; see `Staircase.predict`.
     n_threads : int, optional
-        How many threads may be used; see `staircase_fast.set_num_threads`.  The result is the same.
+        Number of threads.  Defaults to `staircase_fast.get_num_threads()`.  The result does not depend on it.
 
     Attributes
     ----------
@@ -47,26 +51,26 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     X_min_, X_max_ : float
         The range of X.
     X_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
-        Both ends of each step, and their values: the points that lines go through.
+        Both ends of each step, and their values: the points that linear interpolation connects.
     increasing_ : bool
-        Whether values rise.
+        Whether values increase.
     f_ : callable
-        Values of an array of X, of any shape.
+        The fitted function, for arrays of any shape.
     feature_names_in_ : ndarray of shape (1,)
         The name of the column, if X had one.
 
     Notes
     -----
-    It differs from scikit-learn's in these points, on purpose.  Only equal X are one observation; theirs are if they
-    differ by less than 1e-15, or 1e-6 in float32.  Sums are exact, in float32 too; values are rounded once.  "auto"
-    compares the loss of both directions; theirs asks Spearman's correlation, which knows no weights.  Weights below 0
-    are an error; theirs drops such rows.
+    It differs from scikit-learn's IsotonicRegression on purpose.  Only equal X are pooled; scikit-learn also pools X
+    that differ by less than 1e-15, or 1e-6 in float32.  Sums are exact, also for float32; values are rounded once.
+    "auto" compares the losses of both directions; scikit-learn uses Spearman's correlation, which ignores weights.
+    Negative weights raise an error; scikit-learn drops such rows.
 
-    X of other types than float64 and float32 becomes float64, as in scikit-learn; integers beyond 2**53 are rounded.
+    X is converted to float64 unless it is float32, as in scikit-learn; integers beyond 2**53 are rounded.
 
-    `partial_fit` takes in rows batch by batch; the result is that of one `fit` of all of them, bit for bit.
+    `partial_fit` adds rows batch by batch; the result equals one `fit` of all rows, bit for bit.
 
-    Thread-safety: a fitted regressor may be used by any number of threads at once, but not while it is being fitted.
+    Thread-safety: any number of threads may use a fitted regressor at once, but not while it is being fitted.
 
     Examples
     --------
@@ -84,13 +88,13 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
     array([1., 3., 5.])
     """
 
-    # what predict and transform take is called T, as in scikit-learn, and is no metadata
+    # the argument of predict and transform is called T, as in scikit-learn, and is not metadata
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"T": UNUSED}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"T": UNUSED}
 
-    # there once it is fitted; the staircase of rows that were taken in batch by batch is made when it is asked for
-    _seen: Accumulator | None
-    _stairs: Staircase | None
+    # set by a fit; after `partial_fit`, the staircase is computed when it is first used
+    _accumulator: Accumulator | None
+    _staircase: Staircase | None
     _dtype: np.dtype[Any]
 
     def __init__(
@@ -113,7 +117,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self.n_threads = n_threads
 
     def fit(self, X: ColumnLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> StaircaseRegressor:
-        """Fit the staircase of these rows; what was fitted before is forgotten.
+        """Fit the rows.  An earlier fit is replaced.
 
         Parameters
         ----------
@@ -121,7 +125,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
             Finite numbers.
         y : array_like of shape (n_samples,)
         sample_weight : array_like of shape (n_samples,), optional
-            Weights >= 0; a row of weight 0 is absent.
+            Weights >= 0; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -134,25 +138,23 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         >>> StaircaseRegressor(y_max=2.0).fit([1, 2, 3, 4], [1, 3, 2, 4]).staircase_.values
         array([1., 2.])
         """
-        self._judge_parameters()
-        X, y, sample_weight = checks.readable(X=X, y=y, sample_weight=sample_weight)
-        scores = checks.one_feature(self, X)
-        targets = checks.targets(scores, y, sample_weight)
-        with arguments_named(scores="X", targets="y", bounds="y_min` and `y_max"):
+        bounds = self._check_parameters()
+        X, scores, targets, sample_weight = self._read(X, y, sample_weight)
+        with arguments_named(**_NAMES):
             stairs = fit(
                 scores, targets, sample_weight=sample_weight, loss=self.loss, increasing=self.increasing,
-                bounds=self._bounds(), n_threads=self.n_threads,
+                bounds=bounds, n_threads=self.n_threads,
             )  # fmt: skip
-        checks.feature_names(self, X, reset=True)
-        self._seen, self._stairs, self._dtype = None, stairs, scores.dtype
+        check_feature_names(self, X, reset=True)
+        self._accumulator, self._staircase, self._dtype = None, stairs, scores.dtype
         return self
 
     def partial_fit(self, X: ColumnLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> StaircaseRegressor:
-        """Take in more rows.
+        """Add rows to the fit.
 
-        The staircase of all rows so far is made when it is first asked for.  What is kept of rows, and how much memory
-        that takes, says `staircase_fast.Accumulator`.  `fit` keeps none: it cannot be followed by `partial_fit`.
-        `increasing` must be True or False.
+        The staircase of all rows so far is computed when it is first used.  See `staircase_fast.Accumulator` for the
+        memory that this needs.  `fit` keeps no rows, so `partial_fit` cannot follow it.  `increasing` must be True or
+        False.
 
         Parameters
         ----------
@@ -170,27 +172,29 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         >>> StaircaseRegressor().partial_fit([1, 3], [1, 2]).partial_fit([2, 4], [3, 4]).y_thresholds_
         array([1. , 2.5, 2.5, 4. ])
         """
-        self._judge_parameters()
-        wanted = loss_of(self.loss), checks.one_direction(self.increasing)
-        X, y, sample_weight = checks.readable(X=X, y=y, sample_weight=sample_weight)
-        scores = checks.one_feature(self, X)
-        targets = checks.targets(scores, y, sample_weight)
-        first = not hasattr(self, "_seen")
-        seen, dtype = (Accumulator(*wanted), scores.dtype) if first else (self._seen, self._dtype)
-        if seen is None:
-            checks.rows_are_gone()
-        checks.same_fit(wanted, (seen.loss, seen.increasing))
+        self._check_parameters()
+        loss, increasing = loss_of(self.loss), bool(check_direction(self.increasing, auto=False))
+        X, scores, targets, sample_weight = self._read(X, y, sample_weight)
+        first = not hasattr(self, "_accumulator")
+        rows, dtype = (Accumulator(loss, increasing), scores.dtype) if first else (self._accumulator, self._dtype)
+        if rows is None:
+            hint = "Begin with `partial_fit`, or `clone` the regressor."
+            raise InvalidInputError("partial_fit", "must not follow `fit`, which keeps no rows", hint=hint)
+        for name, now, before in (("loss", loss, rows.loss), ("increasing", increasing, rows.increasing)):
+            if now != before:
+                requirement = f"must stay {before!r} from one `partial_fit` to the next"
+                raise InvalidInputError(name, requirement, value=now)
         if not first:
-            checks.feature_names(self, X, reset=False)
-        with arguments_named(scores="X", targets="y"):
-            seen.add(scores, targets, sample_weight)
+            check_feature_names(self, X, reset=False)
+        with arguments_named(**_NAMES):
+            rows.add(scores, targets, sample_weight)
         if first:
-            checks.feature_names(self, X, reset=True)
-        self._seen, self._stairs, self._dtype = seen, None, np.result_type(dtype, scores.dtype)
+            check_feature_names(self, X, reset=True)
+        self._accumulator, self._staircase, self._dtype = rows, None, np.result_type(dtype, scores.dtype)
         return self
 
     def predict(self, T: ColumnLike) -> NDArray[Any]:
-        """Values of new X.
+        """Predict the values of new X.
 
         Parameters
         ----------
@@ -199,7 +203,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         Returns
         -------
         ndarray of shape (n_samples,)
-            In float32 if that was the type of X, and holds all values of the staircase.
+            float32 if X was float32 and no value of the staircase overflows it, else float64.
 
         Examples
         --------
@@ -207,10 +211,23 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         >>> StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4]).predict([1, 1.5, 2.5])
         array([1.  , 1.75, 2.5 ])
         """
-        return self._values(T)
+        (T,) = as_arrays(X=T)
+        # in the type of X: 0.1 in float64 differs from 0.1 in float32, and might be out of bounds
+        queries = self._one_feature(T, (vars(self).get("_dtype", np.float64),))
+        stairs = self.staircase_
+        check_feature_names(self, T, reset=False)
+        try:
+            with arguments_named(scores="T"):
+                found: NDArray[Any] = self.f_(queries)
+        except InvalidInputError as error:
+            if error.argument == "T":  # code written for SciPy looks for its wording
+                side = "below" if error.value < stairs.left[0] else "above"
+                error.hint = f"A value in x_new is {side} the interpolation range."
+            raise
+        return found.astype(self._type_of_values(queries.dtype), copy=False)
 
     def transform(self, T: ColumnLike) -> Any:
-        """The same as `predict`, in a container of `set_output`.
+        """Predict the values of new X, in the container that `set_output` selects.
 
         Parameters
         ----------
@@ -220,7 +237,6 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         Returns
         -------
         ndarray of shape (n_samples,), or a table
-            What `set_output` asked for.
 
         Examples
         --------
@@ -231,48 +247,22 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         0                 1.00
         1                 1.75
         """
-        return self._values(T)
+        return StaircaseRegressor.predict(self, T)
 
-    def _values(self, T: ColumnLike) -> NDArray[Any]:
-        (T,) = checks.readable(X=T)
-        # in the type of X: the 0.1 of float64 is not that of float32, and would be out of bounds
-        queries = checks.one_feature(self, T, (vars(self).get("_dtype", np.float64),))
-        stairs = self.staircase_
-        checks.feature_names(self, T, reset=False)
-        if self.out_of_bounds == "raise":
-            checks.within(queries, float(stairs.left[0]), float(stairs.right[-1]))
-        found: NDArray[Any] = self.f_(queries)
-        return found.astype(self._type_of_values(queries.dtype), copy=False)
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The name of what `transform` returns.
-
-        Parameters
-        ----------
-        input_features : object, optional
-            Not used; scikit-learn passes it.
-
-        Returns
-        -------
-        ndarray of shape (1,)
-
-        Examples
-        --------
-        >>> from staircase_fast.sklearn import StaircaseRegressor
-        >>> StaircaseRegressor().fit([1, 2], [1, 2]).get_feature_names_out()
-        array(['staircaseregressor0'], dtype=object)
-        """
+    @property
+    def _n_features_out(self) -> int:
         check_is_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}0"], dtype=object)
+        return 1
 
     @property
     def staircase_(self) -> Staircase:
         """The fitted staircase."""
-        stairs: Staircase | None = vars(self).get("_stairs")
+        stairs: Staircase | None = vars(self).get("_staircase")
         if stairs is None:
-            check_is_fitted(self)  # which takes longer than few predictions
-            with arguments_named(bounds="y_min` and `y_max"):
-                stairs = self._stairs = self._seen.staircase(bounds=self._bounds())  # type: ignore[union-attr]
+            check_is_fitted(self)  # slower than a small prediction
+            with arguments_named(**_NAMES):
+                stairs = self._accumulator.staircase(bounds=(self.y_min, self.y_max))  # type: ignore[union-attr]
+            self._staircase = stairs
         return stairs
 
     @property
@@ -285,7 +275,7 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
     @property
     def increasing_(self) -> bool:
-        """Whether values rise."""
+        """Whether values increase."""
         return self.staircase_.increasing
 
     @property
@@ -305,32 +295,49 @@ class StaircaseRegressor(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
     @property
     def y_thresholds_(self) -> NDArray[Any]:
-        """The values at these."""
+        """The values at both ends of each step."""
         return self._at_ends(self.staircase_.values, self.staircase_.values).astype(self._type_of_values(self._dtype))
 
     def _at_ends(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[Any]:
-        """Pairs, one of each step that is a single point."""
-        kept = np.column_stack((np.ones(len(left), dtype=bool), self.staircase_.left < self.staircase_.right))
-        ends: NDArray[Any] = np.column_stack((left, right))[kept]
+        """Both entries of each step, or one if the step is a single point."""
+        both = np.column_stack((np.ones(len(left), dtype=bool), self.staircase_.left < self.staircase_.right))
+        ends: NDArray[Any] = np.column_stack((left, right))[both]
         return ends
 
     def _type_of_values(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """The type of X, unless values are beyond it."""
+        """The type of X, or float64 if values overflow it."""
         values = self.staircase_.values
         with np.errstate(over="ignore"):
-            held = dtype == values.dtype or np.array_equal(np.isinf(values.astype(dtype)), np.isinf(values))
-        return dtype if held else values.dtype
+            fits = dtype == values.dtype or np.array_equal(np.isinf(values.astype(dtype)), np.isinf(values))
+        return dtype if fits else values.dtype
 
-    def _judge_parameters(self) -> None:
+    def _check_parameters(self) -> Bounds:
         check_interpolation(self.interpolation)
         check_choice("out_of_bounds", self.out_of_bounds, ("nan", "clip", "raise"))
-        self._bounds()
+        bounds = self.y_min, self.y_max
+        with arguments_named(**_NAMES):
+            check_bounds(bounds)
+        return bounds
 
-    def _bounds(self) -> Bounds:
-        return checks.value_bounds(self.y_min, self.y_max)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Column, Column, Any]:
+        """Rows, with scores and targets as finite columns; scikit-learn's functions check them."""
+        X, y, sample_weight = as_arrays(X=X, y=y, sample_weight=sample_weight)
+        scores = self._one_feature(X, FLOATS)
+        if y is None:  # scikit-learn's wording
+            raise InvalidInputError("", f"{type(self).__name__} requires y to be passed, but the target y is None")
+        targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        check_consistent_length(scores, targets, sample_weight)
+        return X, scores, column_or_1d(targets, warn=True), sample_weight
+
+    def _one_feature(self, X: Any, dtypes: tuple[Any, ...]) -> Column:
+        table: Column = check_array(X, dtype=list(dtypes), ensure_2d=False, estimator=self, input_name="X")
+        if not (table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)):
+            requirement = "Isotonic regression input X should be a 1d array or 2d array with 1 feature"
+            raise InvalidInputError("", requirement, found=f"got shape {table.shape}")
+        return table.reshape(-1)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_seen")
+        return hasattr(self, "_accumulator")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

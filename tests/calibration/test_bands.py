@@ -1,4 +1,4 @@
-"""Bands: what is drawn, how it is fitted, and that nothing but the seed decides."""
+"""Bands: resamples have the right distribution, their fits are right, and only the seed matters."""
 
 import functools
 import itertools
@@ -14,7 +14,7 @@ from reference import resampled_means, simulated_means
 
 import staircase_fast as sf
 from staircase_fast.calibration import _resample, bands
-from staircase_fast.calibration import reliability_checks as judge
+from staircase_fast.calibration.reliability import read_score
 from staircase_fast.inputs.rows import read_columns
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
@@ -22,10 +22,10 @@ EACH_ROW = np.empty(0, dtype=np.int64)
 
 
 def state(number, seed=0):
-    return bands._state(np.random.SeedSequence(seed), number)
+    return bands._random_state(np.random.SeedSequence(seed), number)
 
 
-tables_of = functools.cache(bands._tables)
+tables_of = functools.cache(bands._poisson_tables)
 
 
 def drawn(n, ends, number):
@@ -36,10 +36,10 @@ def drawn(n, ends, number):
 
 def curves(x, y, w=None, score="brier", kind="confidence", n_resamples=1, seed=0, n_threads=1):
     """Scores and resampled curves."""
-    loss = judge.score_of(score)
+    loss = read_score(score)
     stairs = sf.fit(x, y, sample_weight=w, loss="squared" if score == "brier" else loss, bounds=(-np.inf, np.inf))
-    plan = judge.plan(kind, n_resamples, 0.9, seed, None, loss)
-    return bands.resampled(read_columns(x, y, w), loss, stairs, plan, n_threads)
+    options = bands.check_band_options(kind, n_resamples, 0.9, seed, None, loss)
+    return bands.resampled(read_columns(x, y, w), loss, stairs, options, n_threads)
 
 
 @pytest.mark.parametrize("n", [1, 7, 255, 256, 4096, 50_000])
@@ -66,10 +66,10 @@ def test_counts_are_multinomial(sizes):
     assert np.all(counts[:, sizes == 0] == 0)
 
 
-def test_draws_that_are_too_many_are_made_again(monkeypatch):
+def test_too_many_draws_are_drawn_again(monkeypatch):
     monkeypatch.setattr(bands, "_SHORT", 0.0)  # every second time
     sizes = np.array([1, 3000, 2000])
-    tables, counts = bands._tables(5001), np.empty(3, dtype=np.uint32)
+    tables, counts = bands._poisson_tables(5001), np.empty(3, dtype=np.uint32)
     found = []
     for number in range(1000):
         _resample.draw(state(number), 5001, np.cumsum(sizes), *tables, counts)
@@ -79,7 +79,7 @@ def test_draws_that_are_too_many_are_made_again(monkeypatch):
     assert np.all(np.abs(np.mean(found, axis=0) - sizes) <= 4.5 * error)
 
 
-def test_the_counts_of_single_rows_have_the_chances_of_a_poisson_distribution_in_the_limit():
+def test_counts_of_single_rows_are_nearly_poisson():
     n = 200_000
     counts = np.bincount(drawn(n, EACH_ROW, 5), minlength=12)
     expected = n * np.exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1, 9)))
@@ -96,7 +96,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("rows", SMALL.values(), ids=SMALL)
-def test_the_mean_of_all_that_can_be_drawn_is_met(rows):
+def test_the_mean_of_resampled_curves_is_the_mean_over_all_possible_resamples(rows):
     x, curve = curves(*rows, n_resamples=6000)
     expected = dict(zip(rows[0], resampled_means(*rows), strict=True))
     assert x.tolist() == sorted(expected)
@@ -106,7 +106,7 @@ def test_the_mean_of_all_that_can_be_drawn_is_met(rows):
 
 @pytest.mark.parametrize("w", [None, [1.0, 2.0, 0.5, 4.0, 1.0, 1.0]], ids=["plain", "weighted"])
 @pytest.mark.parametrize("x", [[0.1, 0.2, 0.4, 0.5, 0.8, 0.9], [0.0, 0.5, 0.5, 0.5, 0.75, 1.0]], ids=["apart", "tied"])
-def test_the_mean_of_all_labels_that_forecasts_allow_is_met(x, w):
+def test_the_mean_of_simulated_curves_is_the_mean_over_all_possible_labels(x, w):
     places, curve = curves(x, LABELS, w, kind="consistency", n_resamples=6000)
     expected = dict(zip(x, simulated_means(x, w), strict=True))
     error = curve.std(axis=0) / math.sqrt(len(curve))
@@ -114,7 +114,7 @@ def test_the_mean_of_all_labels_that_forecasts_allow_is_met(x, w):
 
 
 def reordered(rng, n, tied):
-    """Scores in order; of one score, targets and weights too, as `samples_of` has them."""
+    """Rows sorted by score, target and weight, as `samples_of` sorts them."""
     x = np.sort(rng.random(n).round(2 if tied else 15))
     y, w = rng.normal(size=n), rng.integers(1, 4, n) / 2.0
     order = np.lexsort([w, y, x])
@@ -176,7 +176,7 @@ def test_parameters_are_drawn_with_their_rows():
 
 
 @pytest.mark.parametrize("kind", ["confidence", "consistency"])
-def test_neither_threads_nor_the_order_of_rows_decide_but_the_seed_does(kind):
+def test_bands_depend_on_the_seed_but_not_on_threads_or_row_order(kind):
     rng = np.random.default_rng(12)
     x, w = rng.random(3000).round(3), rng.integers(1, 3, 3000)
     y = rng.random(3000) < x
@@ -195,7 +195,7 @@ def test_neither_threads_nor_the_order_of_rows_decide_but_the_seed_does(kind):
     assert not np.array_equal(*unseeded)
 
 
-def test_bands_leave_out_as_many_curves_as_the_level_says():
+def test_bands_leave_out_the_share_of_curves_given_by_the_level():
     x, curve = curves(FORECASTS, LABELS, n_resamples=200, seed=4)
     curve.sort(axis=0)
     for level, outside in ((0.9, 10), (0.5, 50), (0.999, 0), (1e-9, 99)):
@@ -208,7 +208,7 @@ def test_bands_leave_out_as_many_curves_as_the_level_says():
     assert np.array_equal(one.lower, one.upper)
 
 
-def test_bands_of_calibrated_forecasts_hold_the_curve_and_others_do_not():
+def test_consistency_bands_contain_the_curve_of_calibrated_forecasts_only():
     rng = np.random.default_rng(13)
     x = rng.random(20_000)
     y = rng.random(20_000) < x
@@ -223,7 +223,7 @@ def test_bands_of_calibrated_forecasts_hold_the_curve_and_others_do_not():
     assert share["not"] < 0.3
 
 
-def test_places_are_spread_over_rows_and_have_the_ends_of_steps():
+def test_places_are_spread_over_rows_and_include_the_ends_of_steps():
     rng = np.random.default_rng(14)
     x = rng.random(30_000)
     y = rng.random(30_000) < x
@@ -255,7 +255,7 @@ EXTREME = {
 
 @pytest.mark.parametrize("score", ["squared", "poisson_deviance"])
 @pytest.mark.parametrize("rows", EXTREME.values(), ids=EXTREME)
-def test_a_resampled_curve_is_the_fit_however_far_apart_targets_and_weights_are(rows, score):
+def test_a_resampled_curve_is_the_fit_for_targets_and_weights_of_any_range(rows, score):
     x, (y, w) = np.linspace(0.1, 0.6, 6), rows
     places, curve = curves(x, y, w, score=score, n_resamples=200)
     for number in range(200):
@@ -266,8 +266,8 @@ def test_a_resampled_curve_is_the_fit_however_far_apart_targets_and_weights_are(
         assert curve[number] == pytest.approx(expected, rel=1e-12, abs=0)
 
 
-def test_a_weight_that_is_nothing_beside_others_still_makes_a_step():
-    # a quarter of all resamples has the light row alone
+def test_a_negligible_weight_still_makes_a_step():
+    # a quarter of all resamples contains only the light row
     for exponent in (100, 300):
         w = [10.0**exponent, 10.0**-exponent]
         found = sf.reliability([0.2, 0.8], [0, 1], sample_weight=w, bands="confidence", n_resamples=400, seed=0).bands
@@ -282,22 +282,22 @@ def test_a_weight_near_the_greatest_float_can_be_drawn_twice(score, light):
 
 @pytest.mark.parametrize("w", [[1e300, 1e-300, 1e300, 2e-300], [1e-300, 1e300, 1e-300, 1e300]])
 @pytest.mark.parametrize("x", [[0.2, 0.4, 0.6, 0.8], [0.0, 0.5, 0.5, 1.0]], ids=["apart", "tied"])
-def test_labels_that_forecasts_allow_count_however_light_they_are(x, w):
+def test_simulated_labels_count_for_weights_of_any_range(x, w):
     places, curve = curves(x, [0, 1, 0, 1], w, kind="consistency", n_resamples=4000)
     expected = dict(zip(x, simulated_means(x, w), strict=True))
     error = curve.std(axis=0) / math.sqrt(len(curve))
     assert np.all(np.abs(curve.mean(axis=0) - [float(expected[one]) for one in places]) <= 4 * error + 1e-15)
 
 
-def test_negative_zero_and_float32_scores_are_what_they_are():
+def test_negative_zero_and_float32_scores_are_kept_exactly():
     x = np.array([-0.0, 0.0, 0.1, 0.7], dtype=np.float32)
     found = sf.reliability(x, [0, 1, 0, 1], bands="consistency", n_resamples=30, seed=0).bands
     assert found.x.tolist() == [0.0, float(np.float32(0.1)), float(np.float32(0.7))]
     assert not np.signbit(found.x).any()
-    assert found.upper[0] == 0.0  # what was impossible never happens
+    assert found.upper[0] == 0.0  # an event with probability 0 is never drawn
 
 
-def test_one_row_and_rows_of_weight_0():
+def test_one_row_and_rows_of_weight_0_have_bands():
     found = sf.reliability([0.5], [1], bands="confidence", n_resamples=10).bands
     assert (found.x.tolist(), found.lower.tolist(), found.upper.tolist()) == ([0.5], [1.0], [1.0])
     absent = sf.reliability([0.2, 0.5], [0, 1], sample_weight=[0, 3], bands="confidence", n_resamples=10).bands
@@ -306,29 +306,29 @@ def test_one_row_and_rows_of_weight_0():
 
 def test_more_rows_than_can_be_counted_are_refused():
     with pytest.raises(ValueError, match=r"`bands` must be None for 2\*\*32 rows or more; got 4294967296 rows"):
-        judge.few_enough(2**32)
+        bands.check_countable(2**32)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_progress_is_told_in_order_by_the_thread_that_waits(n_threads):
-    told = []
+def test_progress_is_reported_in_order_by_the_calling_thread(n_threads):
+    reported = []
 
     def progress(done, total):
         assert threading.current_thread() is threading.main_thread()
-        told.append((done, total))
+        reported.append((done, total))
 
     sf.reliability(
         FORECASTS, LABELS, bands="confidence", n_resamples=40, progress=progress, n_threads=n_threads, seed=0
     )
-    assert told[-1] == (40, 40)
-    assert [total for _, total in told] == [40] * len(told)
-    assert all(a < b for (a, _), (b, _) in itertools.pairwise(told))
+    assert reported[-1] == (40, 40)
+    assert [total for _, total in reported] == [40] * len(reported)
+    assert all(a < b for (a, _), (b, _) in itertools.pairwise(reported))
     if n_threads == 1:
-        assert len(told) == 40
+        assert len(reported) == 40
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_what_is_raised_stops_all_threads(error):
+def test_an_error_stops_all_threads(error):
     calls = []
 
     def progress(done, total):
@@ -343,7 +343,7 @@ def test_what_is_raised_stops_all_threads(error):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_an_interrupt_stops_between_two_resamples():
+def test_an_interrupt_stops_after_the_current_resample():
     rng = np.random.default_rng(16)
     x = rng.random(20_000)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -386,7 +386,7 @@ def xoshiro(state, n):
         s[3] = rotated(s[3], 45)
 
 
-def test_rows_are_drawn_by_the_generator_that_is_documented():
+def test_rows_are_drawn_by_the_documented_generator():
     state, n = np.array([1, 2, 3, 4], dtype=np.uint64), 200
     counts = np.empty(n, dtype=np.uint32)
     _resample.draw(state, n, bands._EACH_ROW, np.empty((0, 0), dtype=np.uint16), np.empty((0, 0)), counts)
@@ -394,7 +394,7 @@ def test_rows_are_drawn_by_the_generator_that_is_documented():
     np.testing.assert_array_equal(counts, np.bincount(drawn, minlength=n))
 
 
-def test_seeds_that_one_has_spawned_give_bands_of_their_own():
+def test_spawned_seeds_give_different_bands():
     rng = np.random.default_rng(17)
     x = rng.random(60)
     y = rng.random(60) < x

@@ -1,4 +1,4 @@
-"""Cross Venn-Abers predictors: a predictor per fold, merged as the paper has it; and both kinds as JSON."""
+"""Cross Venn-Abers predictors: one predictor per fold, merged as in the paper; JSON of both kinds."""
 
 import copy
 import json
@@ -43,7 +43,7 @@ def test_each_fold_is_a_predictor_of_its_own_rows(weights):
 
 
 @pytest.mark.parametrize("rule", ["log", "brier"])
-def test_folds_are_merged_as_the_paper_has_it(rule):
+def test_folds_are_merged_as_in_the_paper(rule):
     cross = sf.CrossVennAbers().fit(X, Y, FOLDS)
     p0, p1 = cross.predict(QUERIES)
     expected = [reference.merged_folds(list(zip(*pair, strict=True)), rule) for pair in zip(p0, p1, strict=True)]
@@ -51,7 +51,7 @@ def test_folds_are_merged_as_the_paper_has_it(rule):
 
 
 @pytest.mark.parametrize("rule", ["log", "brier"])
-def test_one_score_may_serve_all_folds(rule):
+def test_one_score_can_be_used_for_all_folds(rule):
     cross = sf.CrossVennAbers().fit(X, Y, FOLDS)
     one = QUERIES[:, 0]
     repeated = np.repeat(one[:, np.newaxis], K, axis=1)
@@ -78,14 +78,14 @@ def test_folds_are_integers_of_any_kind_in_ascending_order():
     assert sf.CrossVennAbers().fit([1, 2], [0, 1], [True, False]).folds == (0, 1)
 
 
-def test_rows_of_weight_0_are_absent_from_their_fold():
+def test_rows_of_weight_0_are_ignored():
     w = (np.arange(N) % 3 > 0).astype(float)
     kept = w > 0
     a, b = sf.CrossVennAbers().fit(X, Y, FOLDS, w), sf.CrossVennAbers().fit(X[kept], Y[kept], FOLDS[kept])
     assert a == b
 
 
-def test_probabilities_that_are_rounded_to_0_or_1_are_merged_all_the_same():
+def test_probabilities_that_were_rounded_to_0_or_1_can_be_merged():
     cross = sf.CrossVennAbers(5e-324).fit([1, 1], [0, 1], [0, 1], sample_weight=[1e300, 1e300])
     assert [pair.tolist() for pair in cross.predict(1)] == [[0, 1], [0, 1]]
     assert cross.merge(1) == 0.5
@@ -102,7 +102,7 @@ def test_probabilities_that_are_rounded_to_0_or_1_are_merged_all_the_same():
         (([1, 2], [0, 3], [0, 1]), "`labels` must be 0 or 1; got 3 at index 1."),
     ],
 )
-def test_a_refused_fit_says_why_and_changes_nothing(arguments, message):
+def test_an_invalid_fit_raises_an_error_and_changes_nothing(arguments, message):
     cross = sf.CrossVennAbers().fit(X, Y, FOLDS)
     before = copy.copy(cross)
     with pytest.raises(ValueError) as caught:  # noqa: PT011
@@ -111,7 +111,7 @@ def test_a_refused_fit_says_why_and_changes_nothing(arguments, message):
     assert cross == before
 
 
-def test_refused_queries():
+def test_invalid_queries_are_refused():
     cross = sf.CrossVennAbers().fit(X, Y, FOLDS)
     for shape in ((3, K + 1), (3, 1), (2, 2, K)):
         message = f"`scores` must be one for each query, or have a column for each of the {K} folds; got shape {shape}."
@@ -127,7 +127,7 @@ def test_refused_queries():
         sf.CrossVennAbers(0)
 
 
-def test_nothing_is_known_before_a_fit():
+def test_an_unfitted_predictor_raises_an_error():
     cross = sf.CrossVennAbers()
     with pytest.raises(ValueError, match=r"a CrossVennAbers must be fitted first; call `fit`\."):
         cross.merge([1])
@@ -138,7 +138,7 @@ def test_nothing_is_known_before_a_fit():
     assert cross != 1
 
 
-def test_copies_and_pickles():
+def test_copies_and_pickles_are_equal():
     cross = sf.CrossVennAbers(0.5).fit(X, Y, FOLDS, W)
     for other in (copy.copy(cross), copy.deepcopy(cross), pickle.loads(pickle.dumps(cross))):
         assert other == cross
@@ -184,7 +184,7 @@ def test_the_document_holds_these_fields_and_no_others():
 
 
 @pytest.mark.parametrize("make", [sf.VennAbers, sf.CrossVennAbers])
-def test_what_is_not_fitted_cannot_be_saved(make, tmp_path):
+def test_an_unfitted_predictor_cannot_be_saved(make, tmp_path):
     with pytest.raises(ValueError, match="must be fitted first"):
         make().save(tmp_path / "nothing.json")
     assert not list(tmp_path.iterdir())
@@ -224,9 +224,9 @@ def test_a_damaged_document_is_refused(changes, message):
         ({"folds": [], "predictors": []}, "`folds` must have one entry per predictor; got 0 and 0."),
         ({"folds": [1, 1]}, "`folds` must be integers that increase; got 1 at index 1."),
         ({"folds": [0, True]}, "`folds` must be integers that increase; got True at index 1."),
-        ({"folds": 3}, "field `folds` must be an array; got int."),
-        ({"predictors": {}}, "field `predictors` must be an array; got dict."),
-        ({"predictors": [1, 2]}, "field `predictors` must hold objects; got 1 at index 0."),
+        ({"folds": 3}, "`folds` must be an array; got int."),
+        ({"predictors": {}}, "`predictors` must be an array; got dict."),
+        ({"predictors": [1, 2]}, "`predictors` must be objects; got 1 at index 0."),
         ({"predictors": [{}, {}]}, "field `query_weight` is missing."),
     ],
 )
@@ -236,22 +236,22 @@ def test_a_damaged_document_of_folds_is_refused(changes, message):
         sf.CrossVennAbers.from_json(json.dumps(document))
 
 
-def test_folds_that_weigh_queries_differently_are_refused():
+def test_folds_with_different_query_weights_are_refused():
     document = json.loads(sf.CrossVennAbers().fit([1, 2], [1, 0], [0, 1]).to_json())
     document["predictors"][1]["query_weight"] = 2.0
     with pytest.raises(ValueError, match=re.escape("`query_weight` must be the same for all folds; got [1.0, 2.0].")):
         sf.CrossVennAbers.from_json(json.dumps(document))
 
 
-# A fit meanwhile: what is asked gets all of the old one, or all of the new one.
+# A concurrent fit: each call uses either the old fit or the new one.
 
 
 def fitted_meanwhile(kind, *rows):
-    """A class of predictors that another thread fits again after each look at what was fitted."""
+    """A predictor that is refitted after each access to its fit, as another thread might do."""
 
     class Meanwhile(kind):
-        def _known(self):
-            found = super()._known()
+        def _result(self):
+            found = super()._result()
             self.fit(*rows)
             return found
 
@@ -259,15 +259,15 @@ def fitted_meanwhile(kind, *rows):
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda cross: cross.predict(X), lambda cross: cross.merge(X), sf.CrossVennAbers.to_json, repr]
+    "call", [lambda cross: cross.predict(X), lambda cross: cross.merge(X), sf.CrossVennAbers.to_json, repr]
 )
-def test_a_fit_in_the_middle_of_a_question_does_not_mix_with_the_answer(ask):
+def test_a_concurrent_fit_does_not_mix_with_a_prediction(call):
     rows = [0.3, 0.5], [0, 1], [0, 1]
     cross = fitted_meanwhile(sf.CrossVennAbers, X, Y, np.arange(N) % 2)  # many more steps
-    np.testing.assert_array_equal(ask(cross.fit(*rows)), ask(sf.CrossVennAbers().fit(*rows)))
+    np.testing.assert_array_equal(call(cross.fit(*rows)), call(sf.CrossVennAbers().fit(*rows)))
 
 
-@pytest.mark.parametrize("ask", [sf.VennAbers.to_json, repr, lambda venn: sf.VennAbers._of(*venn.__reduce__()[1])])
-def test_what_is_told_of_a_predictor_is_that_of_one_fit(ask):
+@pytest.mark.parametrize("call", [sf.VennAbers.to_json, repr, copy.copy])
+def test_a_concurrent_fit_does_not_mix_with_text_or_copies(call):
     rows = [0.3, 0.5], [0, 1]
-    assert ask(fitted_meanwhile(sf.VennAbers, X, Y).fit(*rows)) == ask(sf.VennAbers().fit(*rows))
+    assert call(fitted_meanwhile(sf.VennAbers, X, Y).fit(*rows)) == call(sf.VennAbers().fit(*rows))

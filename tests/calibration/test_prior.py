@@ -1,4 +1,4 @@
-"""A prior on each step: monotone, never 0 or 1, and the pooling that it takes."""
+"""Priors: values stay strictly monotone and never reach 0 or 1."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def fitted(pairs, increasing=True, sign=1):
 
 
 @given(weights_and_labels, st.sampled_from([0.5, 1.0]))
-def test_steps_are_those_of_pooling_in_rounds_until_all_values_rise(pairs, pseudo_count):
+def test_steps_are_pooled_in_rounds_until_all_values_increase(pairs, pseudo_count):
     stairs = fitted(pairs)
     found = with_prior(stairs, pseudo_count)
     expected = steps_with_prior(steps_of(stairs), Fraction(pseudo_count))
@@ -64,13 +64,13 @@ def test_a_light_step_of_failures_beside_a_heavy_one_is_pooled_with_it():
     assert found.values == pytest.approx([6 / 103, 11 / 12])
 
 
-def test_a_pooled_step_may_take_in_another_one():
+def test_a_pooled_step_can_be_pooled_again():
     # 81/102 and 1.9/3 fall; the third, 3/4, is above the second, but not above both pooled, 81.9/103
     stairs = sf.fit([1, 2, 3], [0.8, 0.9, 1.0], sample_weight=[100, 1, 2], loss="log")
     assert with_prior(stairs, 1.0).values.tolist() == pytest.approx([83.9 / 105])
 
 
-def test_a_round_looks_only_at_what_the_last_one_pooled(monkeypatch):
+def test_a_round_compares_only_steps_near_those_pooled_last(monkeypatch):
     n, seen, posterior = 1000, [], priors._posterior
 
     def counted(sums, *rest):
@@ -85,13 +85,13 @@ def test_a_round_looks_only_at_what_the_last_one_pooled(monkeypatch):
     assert sum(seen) < 3 * n
 
 
-def test_no_weight_is_so_large_that_a_probability_becomes_0_or_1():
+def test_probabilities_of_heavy_steps_do_not_round_to_0_or_1():
     for weight in (1.0, 2.0**53, 1e300):
         stairs = sf.fit([1, 2], [0, 1], sample_weight=[weight, weight], loss="log")
         found = with_prior(stairs, 1.0)
         assert 0 < found.values[0] < found.values[1] < 1
 
 
-def test_without_a_prior_it_is_the_same_staircase():
+def test_without_a_prior_the_staircase_is_returned_unchanged():
     stairs = sf.fit([1, 2], [0, 1], loss="log")
     assert with_prior(stairs, 0.0) is stairs

@@ -1,4 +1,4 @@
-"""The parts of a mean score, the calibration error and the histogram of `reliability`."""
+"""`reliability`: the parts of the mean score, the calibration error and the histogram."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ from loss_table import CASES
 from reference import squared_parts
 
 import staircase_fast as sf
-from staircase_fast.calibration import decomposition
+from staircase_fast.calibration import _decompose, decomposition
 
 LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
 WITHIN = {
@@ -51,8 +51,28 @@ def test_parts_are_those_of_exact_arithmetic(rows):
         w = None
     found = sf.reliability(x, y, sample_weight=w)
     assert numbers(found) == pytest.approx([float(part) for part in squared_parts(x, y, w)], abs=1e-15)
-    assert found.miscalibration >= 0
-    assert found.discrimination >= 0
+    assert found.mean_score == pytest.approx(found.mcb - found.dsc + found.unc, abs=1e-15)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_only_rounding_makes_a_part_negative_before_it_is_set_to_zero(case, monkeypatch):
+    rng = np.random.default_rng(8)
+    sums_of_chunks = []
+
+    def sum_losses(*arguments):
+        kernel(*arguments)
+        sums_of_chunks.append(arguments[-2].copy())
+
+    kernel = _decompose.sum_losses
+    monkeypatch.setattr(_decompose, "sum_losses", sum_losses)
+    for n in (1, 2, 50):
+        y = WITHIN[case.domain[0]](rng, n)
+        x = WITHIN[case.domain[1] if case.domain[1] != ">=0" else ">0"](rng, n)
+        sf.reliability(x, y, score=case.make())
+        own, miscalibration, discrimination, alike, _ = sums_of_chunks.pop()
+        assert miscalibration >= -1e-12 * max(1.0, abs(own))
+        assert discrimination >= -1e-12 * max(1.0, abs(alike))
+    assert not sums_of_chunks
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
@@ -83,7 +103,7 @@ def test_parts_are_mean_losses_of_forecasts_staircase_and_constant(case, weighte
 
 
 @pytest.mark.parametrize("score", ["brier", "log", "quantile", "poisson_deviance"])
-def test_forecasts_that_are_calibrated_have_no_miscalibration_at_all(score):
+def test_calibrated_forecasts_have_a_miscalibration_of_exactly_zero(score):
     rng = np.random.default_rng(0)
     x = rng.random(2000)
     y = rng.random(2000) < x
@@ -95,14 +115,14 @@ def test_forecasts_that_are_calibrated_have_no_miscalibration_at_all(score):
 
 
 @pytest.mark.parametrize("score", ["brier", "log", "quantile", "expectile"])
-def test_a_constant_forecast_has_no_discrimination_at_all(score):
+def test_a_constant_forecast_has_a_discrimination_of_exactly_zero(score):
     labels = np.random.default_rng(1).integers(0, 2, 999)
     found = sf.reliability(np.full(999, 0.3), labels, score=score)
     assert found.discrimination == 0.0
     assert math.copysign(1.0, found.discrimination) == 1.0
 
 
-def test_what_happened_although_it_was_impossible_has_an_infinite_log_loss():
+def test_an_event_with_forecast_probability_0_has_an_infinite_log_loss():
     found = sf.reliability([0.0, 0.5, 0.5, 1.0], [1, 0, 1, 1], score="log")
     assert (found.mean_score, found.miscalibration) == (math.inf, math.inf)
     assert math.isfinite(found.discrimination)
@@ -130,7 +150,7 @@ def test_log_odds_may_be_infinite():
     assert sf.reliability([np.inf], [1], score="logistic").mean_score == 0.0
 
 
-def test_mean_scores_are_what_textbooks_say():
+def test_mean_scores_follow_their_formulas():
     rng = np.random.default_rng(3)
     x, w = rng.random(5000), rng.random(5000)
     y = rng.random(5000) < x**2
@@ -139,7 +159,7 @@ def test_mean_scores_are_what_textbooks_say():
     assert sf.reliability(x, y, score="log").mean_score == pytest.approx(log.mean(), rel=1e-12)
 
 
-def test_neither_threads_nor_the_kind_of_arrays_matter():
+def test_the_result_does_not_depend_on_threads_or_array_types():
     rng = np.random.default_rng(4)
     n = 600_000
     x, w = rng.random(n, dtype=np.float32), rng.integers(0, 3, n)
@@ -154,7 +174,7 @@ def test_neither_threads_nor_the_kind_of_arrays_matter():
     assert plain.histogram.counts.sum() == w.sum()
 
 
-def test_weights_are_copies_and_their_unit_does_not_matter():
+def test_weight_k_is_k_copies_and_the_unit_of_weights_does_not_matter():
     rng = np.random.default_rng(5)
     x, y, w = rng.random(300), rng.integers(0, 2, 300), rng.integers(0, 4, 300)
     weighted = sf.reliability(x, y, sample_weight=w)
@@ -163,7 +183,7 @@ def test_weights_are_copies_and_their_unit_does_not_matter():
         assert numbers(sf.reliability(x, y, sample_weight=w * unit)) == numbers(weighted)
 
 
-def test_a_bin_has_the_forecasts_from_its_start_up_to_its_end():
+def test_a_bin_includes_its_start_and_not_its_end():
     edges = sf.reliability([0.5], [1]).histogram.edges
     assert edges[0] == 0.0
     assert edges[-1] == 1.0
@@ -201,7 +221,7 @@ def test_bins_reach_from_the_least_to_the_greatest_forecast(x):
     assert counts.tolist() == np.bincount(where, minlength=len(counts)).tolist()
 
 
-def test_many_rows_are_summed_with_care():
+def test_sums_of_many_rows_are_accurate():
     n = 3 * decomposition._CHUNK + 1
     x = np.full(n, 0.1)
     found = sf.reliability(x, np.zeros(n))
@@ -209,24 +229,24 @@ def test_many_rows_are_summed_with_care():
     assert found.uncertainty == 0.0
 
 
-def test_losses_beyond_all_numbers_are_refused():
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+def test_mean_losses_that_overflow_are_refused():
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability([1.0, 1.0, 2.0], [1e200, -1e200, 3.0], score="squared")
     n = 3 * decomposition._CHUNK
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability(np.zeros(n), np.resize([5e151, -5e151], n), score="squared")
 
 
-def test_a_step_that_is_rounded_to_what_some_of_it_is_not_is_refused():
+def test_an_infinite_loss_of_the_best_forecast_is_refused():
     n = decomposition._CHUNK
-    # of the first row even the best forecast is infinitely wrong, of the last ones only their own is
+    # the first row has an infinite loss even under the best forecast, the last rows only under their own
     x, y, w = np.repeat([0.5, 0.0], n), np.ones(2 * n), np.ones(2 * n)
     y[0], w[0] = 0.0, 1e-20
-    with pytest.raises(ValueError, match="`targets` must be such that float64 holds the mean loss"):
+    with pytest.raises(ValueError, match="`targets` must have a mean loss under the best forecasts that fits float64"):
         sf.reliability(x, y, sample_weight=w, score="log")
 
 
-def test_the_result_goes_through_json_pickle_and_copy():
+def test_the_result_survives_json_pickle_and_copy():
     found = sf.reliability([0.0, 0.5, 0.5], [1, 0, 1], score="log", bands="confidence", n_resamples=20, seed=1)
     plain = found.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
@@ -241,7 +261,7 @@ def test_the_result_goes_through_json_pickle_and_copy():
     assert sf.reliability(FORECASTS, LABELS).to_dict()["score"] == "brier"
 
 
-def test_the_result_cannot_be_changed_and_says_what_it_is():
+def test_the_result_is_immutable_and_has_a_repr():
     found = sf.reliability(FORECASTS, LABELS)
     with pytest.raises(AttributeError):
         found.mean_score = 0.0
@@ -260,8 +280,8 @@ def only_blocks(y1, w1, y2, w2):
         (ValueError, "`score` must be one of 'brier', 'squared_error', .*; got 'brie'.", {"score": "brie"}),
         (ValueError, r"`score` must include its shape, as in losses.Linex\(shape\); got 'linex'.", {"score": "linex"}),
         (TypeError, "`score` must be a name or a loss object; got 3.", {"score": 3}),
-        (TypeError, "must be a loss whose values are known; got Custom", {"score": sf.losses.Custom(np.subtract)}),
-        (TypeError, "must be a loss whose values are known; got Upd", {"score": sf.losses.UpdateRule(only_blocks)}),
+        (TypeError, "must be a loss with known values; got Custom", {"score": sf.losses.Custom(np.subtract)}),
+        (TypeError, "must be a loss with known values; got Upd", {"score": sf.losses.UpdateRule(only_blocks)}),
         (ValueError, r"`scores` must be in \[0, 1\] for brier; got -0.5 at index 1.", {"scores": [0.1, -0.5, 1, 0]}),
         (ValueError, r"`scores` must be in \[0, 1\] for log_loss; got 1.5 at index 3.",
          {"scores": [0.1, 0.5, 1, 1.5], "score": "log"}),
@@ -277,7 +297,7 @@ def only_blocks(y1, w1, y2, w2):
         (ValueError, "`bands` must be one of 'confidence', 'consistency'; got 'both'.", {"bands": "both"}),
         (ValueError, "`bands` must be 'confidence' or None for squared_error; got 'consistency'.",
          {"bands": "consistency", "score": "squared"}),
-        (ValueError, "`bands` must be 'confidence' or None where `targets` are not all 0 or 1; got .* and 0.5.",
+        (ValueError, "`bands` must be 'confidence' or None if `targets` are not all 0 or 1; got .* and 0.5.",
          {"bands": "consistency", "targets": [0.5, 0, 1, 0]}),
         (ValueError, "`n_resamples` must be an integer >= 1; got 0.", {"bands": "confidence", "n_resamples": 0}),
         (ValueError, "`n_resamples` must be an integer >= 1; got True.", {"bands": "confidence", "n_resamples": True}),
@@ -292,12 +312,12 @@ def only_blocks(y1, w1, y2, w2):
         (ValueError, "`n_threads` must be an integer >= 1 or None; got 0.", {"n_threads": 0}),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_with_reasons(error, text, arguments):
+def test_invalid_input_raises_an_error_that_states_the_requirement(error, text, arguments):
     given = {"scores": [0.1, 0.2, 0.3, 0.4], "targets": [0, 1, 0, 1]} | arguments
     with pytest.raises(error, match=text):
         sf.reliability(given.pop("scores"), given.pop("targets"), **given)
 
 
-def test_no_rows_are_refused():
+def test_empty_input_is_refused():
     with pytest.raises(ValueError, match="`scores` must have at least one row; got none"):
         sf.reliability([], [])

@@ -1,4 +1,4 @@
-"""Venn-Abers predictors: the definition at every place, bit for bit; what is refused; what is kept."""
+"""Venn-Abers predictors equal their definition for every query, bit for bit."""
 
 import copy
 import math
@@ -23,7 +23,7 @@ inf, nan = math.inf, math.nan
 
 
 def places(scores):
-    """Every score that is a row's, next to it, or far from all."""
+    """All scores, their neighbours, and scores far away."""
     around = [math.nextafter(x, side) for x in scores for side in (-inf, inf)]
     return sorted({*scores, *around, -inf, 0.0, inf})
 
@@ -50,7 +50,7 @@ def test_five_thousand_random_cases_with_ties_equal_the_definition():
 
 @given(rows(targets=st.just(TARGETS["labels"])), st.sampled_from([1.0, 0.1, 3.0, 1e-300, 5e-324]))
 @example(Rows(np.array([1.0, 1.0]), np.array([0.0, 1.0]), np.array([5e-324, 1e308])), 1e-300)
-def test_every_place_equals_the_definition_whatever_the_weights(rows, query_weight):
+def test_every_query_equals_the_definition_for_weights_of_any_kind(rows, query_weight):
     assert_the_definition_holds(rows, places(rows.scores.tolist()), query_weight)
 
 
@@ -72,7 +72,7 @@ def test_longer_rows_equal_the_definition(weights, decimals):
 
 
 @given(rows(targets=st.just(TARGETS["labels"])))
-def test_both_probabilities_rise_with_the_score_and_enclose_what_is_merged(rows):
+def test_both_probabilities_increase_and_enclose_the_merged_one(rows):
     venn = sf.VennAbers().fit(*rows)
     queries = places(rows.scores.tolist())
     p0, p1 = venn.predict(queries)
@@ -85,7 +85,7 @@ def test_both_probabilities_rise_with_the_score_and_enclose_what_is_merged(rows)
         assert np.all(np.diff(p) >= 0)
 
 
-def test_a_weight_of_k_counts_as_k_rows_and_one_of_0_as_none():
+def test_weight_k_is_k_rows_and_weight_0_is_ignored():
     rng = np.random.default_rng(1)
     x, y, k = rng.integers(0, 20, 200), rng.integers(0, 2, 200), rng.integers(0, 4, 200)
     a = sf.VennAbers().fit(x, y, sample_weight=k)
@@ -95,7 +95,7 @@ def test_a_weight_of_k_counts_as_k_rows_and_one_of_0_as_none():
     assert (a.n_samples, b.n_samples) == (np.count_nonzero(k), k.sum())
 
 
-def test_scaling_all_weights_and_that_of_the_query_changes_nothing():
+def test_scaling_all_weights_by_a_power_of_two_changes_nothing():
     rng = np.random.default_rng(2)
     x, y, w = rng.random(50), rng.integers(0, 2, 50), rng.random(50)
     plain, scaled = sf.VennAbers().fit(x, y, w), sf.VennAbers(2.0**-40).fit(x, y, w * 2.0**-40)
@@ -117,7 +117,7 @@ def test_the_order_of_rows_and_the_type_of_columns_do_not_matter():
     assert sf.VennAbers().fit(np.sort(x), y[np.argsort(x, kind="stable")]) == expected
 
 
-def test_float32_scores_are_compared_as_they_are():
+def test_float32_scores_are_compared_exactly():
     x = np.array([0.1, 0.2], dtype=np.float32)
     venn = sf.VennAbers().fit(x, [0, 1])
     assert venn.predict(x).p1.tolist() == [0.5, 1]
@@ -127,7 +127,7 @@ def test_float32_scores_are_compared_as_they_are():
     assert venn.predict(math.nextafter(float(x[0]), inf)).p1 == 1
 
 
-def test_one_row_and_infinite_scores():
+def test_one_row_and_infinite_scores_can_be_fitted():
     venn = sf.VennAbers().fit([inf], [1])
     assert (venn.left.tolist(), venn.p0.tolist(), venn.p1.tolist()) == ([-inf, inf], [0, 0.5], [1, 1])
     venn = sf.VennAbers().fit([-inf, inf, -inf], [0, 0, 0])
@@ -141,7 +141,7 @@ def test_both_zeros_are_one_score():
     assert venn.predict([-0.0, 0.0]).p0.tolist() == [1 / 3, 1 / 3]
 
 
-def test_shapes_and_single_scores():
+def test_results_have_the_shape_of_the_queries():
     venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
     pair = venn.predict(2)
     assert isinstance(pair, sf.ProbabilityPair)
@@ -174,7 +174,7 @@ def test_the_index_and_threads_change_nothing(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["log", "brier"])
-def test_what_is_merged_never_decreases_not_even_by_rounding(rule):
+def test_merged_probabilities_never_decrease_even_after_rounding(rule):
     rng = np.random.default_rng(0)
     for p0, p1 in np.sort(rng.random((300, 2)) ** rng.integers(1, 20, (300, 1)), axis=1):
         low, high = p0 + np.spacing(p0) * np.arange(-30, 0), np.minimum(p1 + np.spacing(p1) * np.arange(30), 1.0)
@@ -185,13 +185,13 @@ def test_what_is_merged_never_decreases_not_even_by_rounding(rule):
             np.testing.assert_allclose(found, exact, rtol=1e-14)
 
 
-def test_what_is_merged_of_the_smallest_numbers_is_right():
+def test_tiny_probabilities_are_merged_exactly():
     p1 = np.array([0.0, 5e-324, 1e-310, 1e-308, 1e-300])
     assert_same_bits(venn_abers.merged(np.zeros(5), p1, "log"), p1)
     assert_same_bits(venn_abers.merged(np.zeros(5), p1, "brier"), p1)
 
 
-def test_what_is_merged_is_the_least_regret_at_worst():
+def test_merged_probabilities_have_equal_regret_for_both_labels():
     venn = sf.VennAbers().fit([1, 2, 3, 4, 5], [0, 1, 0, 1, 1])
     p0, p1 = venn.predict([1, 2.5, 5])
     p = venn.merge([1, 2.5, 5])
@@ -215,7 +215,7 @@ def test_what_is_merged_is_the_least_regret_at_worst():
         (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2)."),
     ],
 )
-def test_a_refused_fit_says_why_and_changes_nothing(arguments, message):
+def test_an_invalid_fit_raises_an_error_and_changes_nothing(arguments, message):
     venn = sf.VennAbers().fit([1, 2], [0, 1])
     before = copy.copy(venn)
     with pytest.raises(ValueError) as caught:  # noqa: PT011
@@ -224,7 +224,7 @@ def test_a_refused_fit_says_why_and_changes_nothing(arguments, message):
     assert venn == before
 
 
-def test_refused_queries_and_options():
+def test_invalid_queries_and_options_are_refused():
     venn = sf.VennAbers().fit([1, 2], [0, 1])
     with pytest.raises(ValueError, match=r"`scores` must not be NaN; got nan at index 1\."):
         venn.predict([1, nan])
@@ -241,7 +241,7 @@ def test_refused_queries_and_options():
         venn.fit([1, 2], ["yes", "no"])
 
 
-def test_nothing_is_known_before_a_fit():
+def test_an_unfitted_predictor_raises_an_error():
     venn = sf.VennAbers()
     with pytest.raises(ValueError, match=r"a VennAbers must be fitted first; call `fit`\."):
         venn.predict([1])
@@ -252,7 +252,7 @@ def test_nothing_is_known_before_a_fit():
     assert venn != sf.VennAbers().fit([1], [1])
 
 
-def test_arrays_are_read_only_and_inputs_untouched():
+def test_arrays_are_read_only_and_inputs_are_not_modified():
     x, y, w = np.array([2.0, 1.0]), np.array([1, 0]), np.array([1.0, 0.0])
     venn = sf.VennAbers().fit(x, y, w)
     assert (x.tolist(), y.tolist(), w.tolist()) == ([2, 1], [1, 0], [1, 0])
@@ -263,7 +263,7 @@ def test_arrays_are_read_only_and_inputs_untouched():
     assert venn.predict(1.0).p0 == 0
 
 
-def test_copies_pickles_and_equality():
+def test_copies_and_pickles_are_equal():
     venn = sf.VennAbers(0.5).fit([1, 2, 3], [0, 1, 0], [0.1, 0.2, 0.3])
     for other in (copy.copy(venn), copy.deepcopy(venn), pickle.loads(pickle.dumps(venn))):
         assert other == venn
@@ -276,7 +276,7 @@ def test_copies_pickles_and_equality():
         hash(venn)
 
 
-def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
+def test_threads_can_predict_while_the_predictor_is_refitted():
     x = np.random.default_rng(0).random(3000)
     fits = [(x, x > 0.5), (x, x > 2)]
     expected = [sf.VennAbers().fit(*one).predict(x).p1.tolist() for one in fits]
@@ -295,9 +295,9 @@ def test_threads_may_ask_one_predictor_while_it_is_fitted_again():
     assert not wrong
 
 
-def test_few_queries_do_not_take_away_the_index_that_another_thread_made_for_many(monkeypatch):
+def test_a_small_query_keeps_the_index_that_another_thread_made(monkeypatch):
     venn = sf.VennAbers().fit(range(100), np.arange(100) % 2)
-    pairs = venn._known()[0]
+    pairs = venn._result()
     index = cells.index_for(pairs.left, 10**6)
 
     def made_meanwhile(left, n_queries):
@@ -308,7 +308,7 @@ def test_few_queries_do_not_take_away_the_index_that_another_thread_made_for_man
     assert pairs._index is index
 
 
-def test_columns_of_pandas_and_polars():
+def test_columns_of_pandas_and_polars_are_accepted():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     expected = sf.VennAbers().fit([1, 2, 3], [0, 1, 0])
     frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "y": [False, True, False]})
@@ -319,7 +319,7 @@ def test_columns_of_pandas_and_polars():
 
 
 def test_it_is_calibrated_for_any_number_of_rows():
-    """Of the two, the probability that belongs to the true label is right on average, even after 3 rows."""
+    """The probability that belongs to the true label is right on average, even after 3 rows."""
     rng = random.Random(1)
     gap, n = 0.0, 4000
     for _ in range(n):
@@ -329,7 +329,7 @@ def test_it_is_calibrated_for_any_number_of_rows():
     assert abs(gap / n) < 4 * 0.5 / math.sqrt(n)
 
 
-def test_the_step_behind_the_last_negative_score_starts_at_a_plain_zero():
+def test_the_step_after_the_last_negative_score_starts_at_positive_zero():
     venn = sf.VennAbers().fit([-5e-324, 1.0], [0, 1])
     assert 0.0 in venn.left
     assert not np.signbit(venn.left[venn.left == 0]).any()

@@ -1,6 +1,6 @@
-"""A pytest plugin for a process of its own: other libraries' tests see our classes in the place of theirs.
+"""A pytest plugin that replaces classes of other libraries by ours, so that their tests run on our code.
 
-`test_suites_of_peers.py` starts that process.  It is imported before any of their test modules.
+`test_suites_of_peers.py` starts a process with it.  It is imported before any test module of the libraries.
 """
 
 import inspect
@@ -16,17 +16,17 @@ from staircase_fast.sklearn import StaircaseRegressor
 
 sklearn.isotonic.IsotonicRegression = sklearn.calibration.IsotonicRegression = StaircaseRegressor
 scipy.optimize.isotonic_regression = sf.isotonic_regression
-joblib.parallel_config(backend="threading")  # another process would not see this
+joblib.parallel_config(backend="threading")  # other processes would not have the replacements
 
 # Tests that cannot pass, with the reason.  All others must.
 LEFT_OUT = {
-    "test_get_feature_names_out": "the name of their class",
-    "test_raise_error": "SciPy's wording of errors; a weight of 0 is none of ours",
+    "test_get_feature_names_out": "it expects the name of their class",
+    "test_raise_error": "it expects SciPy's wording; we allow a weight of 0",
 }
 
 
 class ThroughAllPoints:
-    """What test_fast_predict holds the steps against: lines from each fitted score to the next, by numpy."""
+    """Linear interpolation by numpy, which test_fast_predict compares with our steps."""
 
     def __init__(self, x, y):
         self.x, self.values, self.left, self.right = x, y, x, x
@@ -37,21 +37,21 @@ class ThroughAllPoints:
 
 
 def build_y(self, X, y, sample_weight, trim_duplicates):
-    """Their private method: every score of a weight > 0, and its fitted value."""
+    """Their private method: every score with a weight > 0, and its fitted value."""
     scores = np.unique(X[sample_weight > 0])
     return scores, self.fit(X, y, sample_weight).predict(scores)
 
 
 def build_f(self, X, y):
-    """Their private method: let `predict` go through these points."""
-    self._stairs = ThroughAllPoints(X, y)
+    """Their private method: `predict` interpolates these points."""
+    self._staircase = ThroughAllPoints(X, y)
 
 
 StaircaseRegressor._build_y, StaircaseRegressor._build_f = build_y, build_f
 
 
 def uses_ours(item):
-    """Whether a test has to do with isotonic regression; others would test what we have not replaced."""
+    """Whether a test uses isotonic regression; other tests would not run our code."""
     if item.path.name != "test_calibration.py":
         return True
     parameters = item.name.removeprefix(item.originalname).strip("[]").split("-")

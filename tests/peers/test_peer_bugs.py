@@ -1,6 +1,6 @@
-"""Bugs of other libraries that ours must not have, one test each.
+"""Bugs of other libraries that this package must not have, one test each.
 
-Issue numbers are those of the library named; `SPARK-` numbers are of Apache Spark's tracker.
+Issue numbers refer to the library named; `SPARK-` numbers to the tracker of Apache Spark.
 """
 
 import copy
@@ -49,7 +49,7 @@ def test_ties_weigh_as_much_as_their_rows():
     assert stairs.weights.tolist() == [1, 4, 1]
 
 
-def test_fitted_values_of_ties_are_what_is_predicted_for_them():
+def test_fitted_values_of_ties_equal_their_predictions():
     """scikit-learn #4184: fit_transform differed from transform on ties."""
     scores = np.array([1, 1, 2, 2, 3, 3, 3])
     targets = np.array([5, 1, 2, 4, 9, 9, 3])
@@ -59,8 +59,8 @@ def test_fitted_values_of_ties_are_what_is_predicted_for_them():
 
 
 @pytest.mark.parametrize("weights", [[0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 0]])
-def test_zero_weights_end(weights):
-    """scikit-learn #4297: zero weights looped for ever."""
+def test_a_fit_with_zero_weights_terminates(weights):
+    """scikit-learn #4297: zero weights caused an infinite loop."""
     stairs = sf.fit(range(5), [5, 4, 3, 2, 1], sample_weight=weights)
     mean = np.average([5, 4, 3, 2, 1], weights=weights)
     assert stairs.values.tolist() == [mean]
@@ -68,7 +68,7 @@ def test_zero_weights_end(weights):
 
 
 def test_the_weights_of_the_caller_are_not_overwritten():
-    """scikit-learn #20508: `sample_weight` came back changed."""
+    """scikit-learn #20508: `sample_weight` was modified."""
     scores, targets, weights = np.array([[1.0, 1, 2, 3], [4, 3, 2, 1], [1, 2, 3, 4]])
     kept = weights.copy()
     sf.fit(scores, targets, sample_weight=weights)
@@ -114,7 +114,7 @@ def test_scores_near_zero_do_not_give_nan():
         assert predicted.tolist() == [0, 1, 1, 2, 3]
 
 
-def test_a_sawtooth_of_a_million_rows_ends():
+def test_a_sawtooth_of_a_million_rows_takes_linear_time():
     """scikit-learn #2944, #6691, #8063: quadratic time on y_i = i if even else i - 1.5."""
     i = np.arange(1_000_000)
     y = np.where(i % 2 == 0, i, i - 1.5)
@@ -123,7 +123,7 @@ def test_a_sawtooth_of_a_million_rows_ends():
     assert_same_bits(sf.fit(i, y).values, i[::2] - 0.25)
 
 
-def test_one_last_row_that_joins_a_million_blocks_ends():
+def test_a_last_row_that_merges_a_million_blocks_takes_linear_time():
     """Section IV-B of the paper, as written, is quadratic on y = 1, .., n - 1, -10 n**2."""
     n = 1_000_000
     y = np.append(np.arange(1, n), -10 * n**2)
@@ -144,13 +144,13 @@ def test_empty_input_is_an_error():
 
 
 @pytest.mark.parametrize("bad", [{"y": [1, math.nan]}, {"y": [1, 2], "weights": [1, math.nan]}])
-def test_nan_does_not_pass_silently(bad):
+def test_nan_raises_an_error(bad):
     """SciPy: NaN targets and NaN weights pass silently."""
     with pytest.raises(ValueError, match=r"nan at index 1"):
         sf.isotonic_regression(**bad)
 
 
-def test_equal_targets_come_back_as_they_are():
+def test_equal_targets_are_returned_exactly():
     """SciPy: [0.1] * 7 gives 0.09999999999999999."""
     for n in range(1, 50):
         assert sf.isotonic_regression([0.1] * n).x.tolist() == [0.1] * n
@@ -170,7 +170,7 @@ def test_sums_do_not_overflow():
     assert sf.fit([1, 2], [1.7e308, 1.6e308]).values == pytest.approx(1.65e308, rel=1e-15)
 
 
-def test_rows_of_one_score_are_one_observation_wherever_they_stand():
+def test_rows_with_equal_scores_are_pooled_in_any_order():
     """SPARK-16426, SPARK-41008: duplicates in different partitions got different values."""
     scores = [1, 2, 3] * 50
     targets = [3, 1, 2] * 49 + [0, 4, 2]
@@ -182,8 +182,8 @@ def test_rows_of_one_score_are_one_observation_wherever_they_stand():
     assert stairs.counts.sum() == 150
 
 
-def test_descending_runs_of_growing_length_end():
-    """SPARK-17455: time that grew faster than any polynomial."""
+def test_descending_runs_of_growing_length_take_linear_time():
+    """SPARK-17455: super-polynomial time."""
     runs = [np.arange(length, 0, -1) + 1.5 * length for length in range(1, 1_000)]
     y = np.concatenate(runs)
     result = sf.isotonic_regression(y)
@@ -198,7 +198,7 @@ def test_negative_weights_are_refused():
 
 
 def test_both_zeros_are_one_score():
-    """Spark: -0.0 and 0.0 went to different partitions."""
+    """Spark: -0.0 and 0.0 were in different partitions."""
     stairs = sf.fit([-0.0, 0.0, -0.0], [1, 2, 6])
     assert stairs.values.tolist() == [3]
     assert stairs([-0.0, 0.0]).tolist() == [3, 3]
@@ -216,9 +216,9 @@ def test_importing_changes_no_setting_of_numpy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_venn_abers_takes_no_quadratic_time():
-    """venn-abers #4: 104 s for 50,000 points; it looks at all points again wherever a probability changes."""
-    n = 300_000  # where each row is a step, that would be minutes
+def test_venn_abers_takes_linear_time():
+    """venn-abers #4: 104 s for 50,000 points, because it visits all points for each change of a probability."""
+    n = 300_000  # each row is a step: quadratic time would be minutes
     scores = np.arange(n)
     venn = sf.VennAbers().fit(scores, scores >= n // 2)
     assert venn.n_steps == n + 1
@@ -233,7 +233,7 @@ def test_tied_rows_are_averaged_by_their_weights():
 
 
 def test_both_ends_of_a_step_are_kept():
-    """aprender #2155: only one end of each block was kept, lines cut across steps."""
+    """aprender #2155: only one end of each block was kept, so that interpolation cut across steps."""
     stairs = sf.fit([1, 2, 3, 4], [1, 5, 3, 8])
     assert (stairs.left.tolist(), stairs.right.tolist()) == ([1, 2, 4], [1, 3, 4])
     assert stairs.predict([2, 2.5, 3, 3.5], interpolation="linear").tolist() == [4, 4, 4, 6]

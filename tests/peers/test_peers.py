@@ -1,4 +1,4 @@
-"""Known answers, and agreement with SciPy and scikit-learn where they are right."""
+"""Published results, and agreement with SciPy and scikit-learn where they are exact enough."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ KNOWN = {  # y, weights, x, blocks
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_known_answers_are_found(name):
+def test_published_results_are_reproduced(name):
     y, weights, x, blocks = KNOWN[name]
     result = sf.isotonic_regression(y, weights=weights)
     assert result.x == pytest.approx(x, rel=2**-52)
@@ -45,7 +45,7 @@ def test_known_answers_are_found(name):
 @pytest.mark.parametrize("increasing", [True, False], ids=["increasing", "decreasing"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("seed", range(10))
-def test_scipy_finds_the_same_values_and_blocks_of_noise(seed, weighted, increasing):
+def test_scipy_finds_the_same_values_and_blocks_in_noise(seed, weighted, increasing):
     rng = np.random.default_rng(seed)
     y = rng.normal(size=500) + np.linspace(-1, 1, 500)
     weights = rng.uniform(0.5, 2, 500) if weighted else None
@@ -58,7 +58,7 @@ def test_scipy_finds_the_same_values_and_blocks_of_noise(seed, weighted, increas
 
 @pytest.mark.parametrize("increasing", [True, False], ids=["increasing", "decreasing"])
 @pytest.mark.parametrize("seed", range(10))
-def test_scikit_learn_finds_the_same_fit_and_the_same_lines_between_steps(seed, increasing):
+def test_scikit_learn_finds_the_same_fit_and_the_same_interpolation(seed, increasing):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 150, 400) / 8
     targets = rng.normal(size=400) + scores / 9

@@ -1,4 +1,4 @@
-"""A short test of each part whose thorough tests are marked as long."""
+"""Short tests of the parts whose thorough tests are marked as long."""
 
 import ctypes
 import math
@@ -46,7 +46,7 @@ def rewritten(data, name, column, row, value):
     parquet.write_table(pa.table({one: entries.tolist() for one, entries in table.items()}), name, row_group_size=100)
 
 
-def test_a_model_is_fitted_applied_and_proved(data):
+def test_a_model_is_fitted_applied_and_certified(data):
     assert run("fit", "data.csv", "--weight", "weight", "--model", "model.json") == arguments.DONE
     stairs = sf.fit(data["score"], data["label"], sample_weight=data["weight"])
     assert_same_staircase(sf.Staircase.load("model.json"), stairs)
@@ -64,7 +64,7 @@ def test_direction_and_bounds_reach_the_fit(data, way):
     assert_same_staircase(sf.Staircase.load("model.json"), expected)
 
 
-def test_a_file_is_not_written_over_by_its_model(data, capsys):
+def test_a_model_does_not_overwrite_its_data(data, capsys):
     with pytest.raises(SystemExit) as ended:
         run("fit", "data.csv", "--model", "data.csv")
     assert ended.value.code == arguments.USAGE
@@ -78,7 +78,7 @@ def test_a_bad_row_is_counted_from_the_start_of_the_file(data, way, capsys):
     assert "250" in capsys.readouterr().err
 
 
-def test_missing_scores_are_an_error_or_have_no_value(data, capsys):
+def test_missing_scores_raise_an_error_or_give_null(data, capsys):
     assert run("fit", "data.csv", "--model", "model.json") == arguments.DONE
     rewritten(data, "gaps.parquet", "score", 210, None)
     apply = ["apply", "gaps.parquet", "--model", "model.json", "--output", "out.parquet"]
@@ -90,7 +90,7 @@ def test_missing_scores_are_an_error_or_have_no_value(data, capsys):
     assert made == [*expected[:210], None, *expected[211:]]
 
 
-def test_a_score_that_is_refused_is_counted_with_the_missing_ones_before_it(data, capsys):
+def test_the_row_number_of_an_invalid_score_counts_missing_scores(data, capsys):
     assert run("fit", "data.csv", "--model", "model.json") == arguments.DONE
     data["score"] = data["score"].astype(object)
     data["score"][205] = None
@@ -113,7 +113,7 @@ def test_another_delimiter_is_read_and_written(data):
 # Rounds one at a time
 
 
-def test_the_rounds_of_the_paper_join_groups_and_halve_bounds():
+def test_the_rounds_of_the_paper_merge_groups_and_halve_bounds():
     fit = sf.Anytime([1, 2, 3], [1.3, 4.0, 2.2], loss="log_cosh", bounds=(0, 8))
     fit.step()
     assert (fit.lower.tolist(), fit.upper.tolist(), fit.n_blocks) == ([0.0, 0.0], [4.0, 4.0], 2)
@@ -137,7 +137,7 @@ def test_rows_of_one_score_stay_together_in_every_round():
     assert fit.staircase().values == pytest.approx(sf.fit(scores, targets, loss="huber").values, abs=1e-12)
 
 
-def test_falling_rounds_are_rising_ones_of_opposite_scores():
+def test_decreasing_rounds_equal_increasing_ones_with_negated_scores():
     rng = np.random.default_rng(1)
     scores, targets = rng.permutation(30).astype(float), rng.normal(size=30)
     rising = sf.Anytime(scores, targets, loss="pseudo_huber", bounds=(-4, 4))
@@ -150,14 +150,14 @@ def test_falling_rounds_are_rising_ones_of_opposite_scores():
         assert np.all(rising.lower <= rising.upper)
 
 
-def test_a_block_whose_value_is_known_is_one_block():
+def test_decreasing_targets_become_one_block():
     fit = sf.Anytime(np.arange(6), [5.0, 4.0, 3.0, 2.0, 1.0, 0.0], loss="squared", bounds=(-5, 10))
     fit.refine()
     assert fit.n_blocks == 1
     assert 2.5 - 1e-13 < fit.lower[0] <= 2.5 <= fit.upper[0] < 2.5 + 1e-13
 
 
-def test_groups_that_are_flat_at_a_cut_are_not_joined():
+def test_groups_that_are_flat_at_a_cut_are_not_merged():
     for loss, targets in ((sf.losses.Quantile(), [2.0, 0.0, 1.0]), (sf.losses.Huber(0.25), [2.0, 3.0, 0.0])):
         n_steps = sf.fit([1, 2, 3], targets, loss=loss).n_steps
         fit = sf.Anytime([1, 2, 3], targets, loss=loss, bounds=(-1.7, 5.3))
@@ -166,17 +166,17 @@ def test_groups_that_are_flat_at_a_cut_are_not_joined():
             assert not fit.resolved or fit.n_blocks == n_steps
 
 
-def test_rows_whose_common_value_is_found_in_the_end_are_one_block():
+def test_rows_that_share_a_value_only_after_many_rounds_are_merged():
     targets = [1.0, -2.0, -1.0, -1.0, 0.0]
     fit = sf.Anytime(range(5), targets, loss="huber")
     for _ in range(60):
         fit.step()
-    # any value in [-1, 0] suits the first two rows; it is -1 because of the next two, and the same but for rounding
+    # any value in [-1, 0] is optimal for the first two rows; the next two force -1, up to rounding
     assert fit.n_blocks == fit.staircase().n_steps == 3
     assert fit.staircase().values == pytest.approx([-1.0, -1.0, 0.0], abs=1e-14)
 
 
-# A derivative of the user's own
+# User-defined derivatives
 
 
 def test_a_derivative_in_python_or_compiled_gives_the_fit_of_its_loss():
@@ -189,7 +189,7 @@ def test_a_derivative_in_python_or_compiled_gives_the_fit_of_its_loss():
         assert sf.fit(scores, targets, loss=L.Custom(derivative)).values == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_derivative_that_falls_or_is_nan_is_refused():
+def test_a_derivative_that_decreases_or_is_nan_is_refused():
     def falls(z, y):
         return np.where(z - y > 0.5, 1.0 - z + y, z - y)
 
@@ -232,7 +232,7 @@ def test_an_ensemble_is_the_mean_of_classifiers_fitted_and_calibrated_on_differe
     assert model.predict(X).tolist() == np.argmax(probabilities, axis=1).tolist()
 
 
-def test_classes_that_all_have_probability_0_share_it():
+def test_classes_that_all_have_probability_0_get_equal_probabilities():
     scores = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]])
     model = StaircaseCalibrator().fit(scores, [0, 1, 2])
     assert model.predict_proba([[0.0, 0.0, 0.0]]).tolist() == [[1 / 3, 1 / 3, 1 / 3]]
@@ -243,7 +243,7 @@ def test_classes_that_all_have_probability_0_share_it():
 
 @pytest.mark.parametrize("interpolation", ["step", "linear"])
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
-def test_sql_and_onnx_give_what_predict_gives(interpolation, out_of_bounds, tmp_path):
+def test_sql_and_onnx_equal_predict(interpolation, out_of_bounds, tmp_path):
     stairs = sf.fit([1, 2, 3, 4, 5], [1.0, 0.0, 4.0, 3.0, 7.0])
     queries = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4, 4.5, 5, 5.5])
     expected = stairs.predict(queries, interpolation=interpolation, out_of_bounds=out_of_bounds)

@@ -1,4 +1,4 @@
-"""Golden: the paper's example of 15 samples, as printed."""
+"""The paper's example of 15 samples, as printed there."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ ARRIVALS = [
 ]
 
 
-def test_the_direct_method_goes_through_the_rounds_printed_in_section_iv_a():
+def test_the_direct_method_has_the_rounds_printed_in_section_iv_a():
     rounds = direct_rounds(TARGETS, WEIGHTS)
     assert [[[TARGETS[n] for n in group] for group in r.groups] for r in rounds] == [
         [[y] for y in TARGETS],
@@ -43,7 +43,7 @@ def test_the_direct_method_goes_through_the_rounds_printed_in_section_iv_a():
     ]
 
 
-def test_the_update_rules_go_through_the_rounds_printed_in_section_iv_b():
+def test_the_update_rules_have_the_rounds_printed_in_section_iv_b():
     assert update_rounds(TARGETS, WEIGHTS) == [
         [(y, 1) for y in TARGETS],
         [(44, 1), (28, 3), (65, 2), (35, 3), (58, 2), (53, 3), (69, 1)],
@@ -68,7 +68,7 @@ def test_isotonic_regression_finds_the_staircase_of_the_example():
 
 
 @pytest.mark.parametrize("arrived", range(1, 16))
-def test_each_beginning_of_the_example_has_the_staircase_printed_for_its_last_arrival(arrived):
+def test_the_first_samples_have_the_staircase_printed_for_their_last_arrival(arrived):
     scores = np.arange(arrived)
     stairs = sf.fit(scores, TARGETS[:arrived])
     assert stairs(scores).tolist() == ARRIVALS[arrived - 1]

@@ -1,8 +1,9 @@
-"""The promises P1 to P10 as properties of generated rows."""
+"""The promises P1 to P12 of the design, as properties of generated rows."""
 
 from fractions import Fraction
 
 import numpy as np
+import pytest
 import reference
 from comparing import assert_same_bits, assert_same_staircase, assert_steps
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from strategies import SCORES, TARGETS, WEIGHTS, increasing_scores, kinds, rows
 
 import staircase_fast as sf
+from staircase_fast import threads
 
 directions = st.booleans()
 
@@ -20,7 +22,7 @@ def fit(rows, **options):
 
 @given(rows(), directions, st.data())
 def test_p1_monotone_input_comes_back_bit_for_bit(rows, increasing, data):
-    targets = np.sort(rows.targets) + 0.0  # of both zeros +0.0 comes back
+    targets = np.sort(rows.targets) + 0.0  # the fit returns +0.0 for -0.0
     targets = targets if increasing else targets[::-1]
     scores = data.draw(increasing_scores(targets.size))
     weights = np.maximum(rows.weights, 5e-324)
@@ -56,6 +58,25 @@ def test_p5_the_order_of_rows_does_not_matter(rows, random):
     order = list(range(rows.scores.size))
     random.shuffle(order)
     assert_same_staircase(fit(rows.take(np.array(order))), fit(rows))
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["labels", "real targets"])
+def test_p5_the_number_of_threads_does_not_matter(labels, monkeypatch):
+    rng = np.random.default_rng(0)
+    scores, weights = rng.normal(size=60_000), rng.random(60_000)
+    targets = rng.random(60_000) < 0.5 if labels else rng.normal(size=60_000) + scores
+    monkeypatch.setattr(threads, "ROWS_EACH", 5_000)  # otherwise so few rows use one thread
+    for sample_weight in (None, weights):
+        one, three = (sf.fit(scores, targets, sample_weight=sample_weight, n_threads=n) for n in (1, 3))
+        assert_same_staircase(three, one)
+
+
+@given(rows(), st.integers(1, 5), directions)
+def test_p5_the_size_of_batches_does_not_matter(rows, size, increasing):
+    batches = sf.Accumulator(increasing=increasing)
+    for start in range(0, rows.scores.size, size):
+        batches.add(*(column[start : start + size] for column in rows))
+    assert_same_staircase(batches.staircase(), fit(rows, increasing=increasing))
 
 
 @given(rows(), st.data())
@@ -95,7 +116,13 @@ def test_p7_scaling_weights_by_a_power_of_two_changes_nothing(rows, k):
 
 
 @given(rows(), directions)
-def test_p8_every_fit_is_certified_up_to_the_rounding_of_its_values(rows, increasing):
+def test_p8_certify_accepts_every_fit(rows, increasing):
+    stairs = fit(rows, increasing=increasing)
+    assert sf.certify(stairs, rows.scores, rows.targets, sample_weight=rows.weights).optimal
+
+
+@given(rows(), directions)
+def test_p8_every_fit_is_optimal_up_to_the_rounding_of_its_values(rows, increasing):
     stairs = fit(rows, increasing=increasing)
     sign = 1 if increasing else -1
     points = reference.pooled(*rows.lists())
@@ -119,11 +146,34 @@ def test_p9_float32_input_has_float64_sums(rows):
 
 
 @given(rows(), directions)
-def test_p10_inputs_are_untouched_and_may_be_read_only(rows, increasing):
-    kept = [column.tobytes() for column in rows]
+def test_p10_inputs_are_not_modified_and_may_be_read_only(rows, increasing):
+    before = [column.tobytes() for column in rows]
     writable = fit(rows, increasing=increasing)
     for column in rows:
         column.flags.writeable = False
     assert_same_staircase(fit(rows, increasing=increasing), writable)
     assert_same_bits(writable.predict(rows.scores), writable(rows.scores.copy()))
-    assert [column.tobytes() for column in rows] == kept
+    assert [column.tobytes() for column in rows] == before
+
+
+@given(rows(), directions)
+def test_p11_online_after_t_samples_equals_the_batch_fit_of_the_first_t(rows, increasing):
+    rows = rows.take(np.argsort(rows.scores, kind="stable"))
+    online = sf.Online(increasing=increasing)
+    for t, row in enumerate(zip(*rows, strict=True), 1):
+        online.append(*row)
+        if rows.weights[:t].any():
+            assert_same_staircase(online.staircase(), fit(rows.take(slice(t)), increasing=increasing))
+
+
+@given(rows(targets=kinds(TARGETS, "labels", "integers", "decimals"), weights=kinds(WEIGHTS, "one")), st.integers(0, 9))
+def test_p12_the_true_values_lie_between_the_bounds_of_a_stopped_anytime_fit(rows, n_rounds):
+    scores = np.unique(rows.scores)
+    exact = fit(rows)
+    stopped = sf.Anytime(rows.scores, rows.targets, loss="squared")
+    stopped.refine(max_rounds=n_rounds)
+    assert stopped.n_rounds <= n_rounds
+    stairs = stopped.staircase()
+    step = np.searchsorted(stairs.left, scores, side="right") - 1
+    assert np.all(stairs.lower[step] <= exact(scores))  # rounding is monotone: no slack
+    assert np.all(exact(scores) <= stairs.upper[step])

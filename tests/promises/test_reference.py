@@ -1,4 +1,4 @@
-"""The references agree with each other on exact numbers, and with their own certificate."""
+"""The reference implementations agree with each other in exact arithmetic, and with their certificate."""
 
 import itertools
 from fractions import Fraction
@@ -36,7 +36,7 @@ def test_both_offline_versions_go_through_the_same_rounds(sequence):
 
 
 @given(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=12))
-def test_the_references_run_on_floats_too(targets):
+def test_the_references_also_accept_floats(targets):
     weights = [1.0] * len(targets)
     exact = reference.max_min([Fraction(y) for y in targets], [Fraction(1)] * len(targets))
     for fitted in (
@@ -77,7 +77,7 @@ def test_neighbours_that_round_to_one_float_are_one_step(rows):
     assert all(a < b for a, b in itertools.pairwise(values))
 
 
-def test_rows_of_weight_zero_are_absent_and_ties_are_pooled_by_weight():
+def test_rows_of_weight_zero_are_ignored_and_ties_are_pooled_by_weight():
     points = reference.pooled([2, -0.0, 0.0, 1, 2], [9, 1, 4, 7, 3], [0, 1, 2, 0, 5])
     assert points == [reference.Step(0.0, 0.0, 3, 3, 2), reference.Step(2, 2, 3, 5, 1)]
 

@@ -1,4 +1,4 @@
-"""StaircaseCalibrator: raw scores and classifiers, two classes and more, and what it refuses."""
+"""StaircaseCalibrator: scores and classifiers, two classes and more, and invalid input."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_the_probability_of_the_second_class_is_the_staircase_of_its_scores(inte
 @pytest.mark.parametrize(
     "labels", [["no", "yes"], [-1, 1], [False, True], ["0", "1"], [3.0, 7.0], np.array(["a", "b"], dtype=object)]
 )
-def test_labels_may_be_anything_and_their_order_is_that_of_numpy(labels):
+def test_labels_of_any_type_are_sorted_as_numpy_sorts_them(labels):
     scores, happened = two_classes()
     names = np.asarray(labels)[happened.astype(int)]
     model = StaircaseCalibrator().fit(scores, names)
@@ -61,7 +61,7 @@ def test_labels_may_be_anything_and_their_order_is_that_of_numpy(labels):
     assert model.score(scores, names) == np.mean(predicted == names) > 0.6
 
 
-def test_scores_may_come_as_a_column_or_as_the_probabilities_of_both_classes():
+def test_scores_can_be_one_column_or_one_for_each_class():
     scores, labels = two_classes()
     expected = StaircaseCalibrator().fit(scores, labels).predict_proba(scores)
     for table in (scores[:, np.newaxis], np.column_stack([-scores, scores]), pd.DataFrame({"score": scores})):
@@ -70,7 +70,7 @@ def test_scores_may_come_as_a_column_or_as_the_probabilities_of_both_classes():
     assert named.feature_names_in_.tolist() == ["score"]
 
 
-def test_scores_may_fall_with_the_probability():
+def test_scores_can_decrease_with_the_probability():
     scores, labels = two_classes()
     for increasing in (False, "auto"):
         model = StaircaseCalibrator(increasing=increasing).fit(-scores, labels)
@@ -85,7 +85,7 @@ def test_scores_may_be_infinite_and_never_nan():
         model.predict_proba([0, np.nan])
 
 
-def test_a_weight_of_two_is_a_row_twice_and_one_of_zero_is_none():
+def test_weight_k_is_k_rows_and_weight_0_is_ignored():
     scores, labels = two_classes()
     weights = np.random.default_rng(1).integers(0, 3, 400)
     weighted = StaircaseCalibrator().fit(scores, labels, sample_weight=weights.tolist())
@@ -93,7 +93,7 @@ def test_a_weight_of_two_is_a_row_twice_and_one_of_zero_is_none():
     assert_same_bits(weighted.predict_proba(scores), repeated.predict_proba(scores))
 
 
-def test_more_classes_have_a_staircase_each_and_rows_sum_up_to_1():
+def test_each_of_three_classes_has_a_staircase_and_rows_sum_to_1():
     rng = np.random.default_rng(0)
     y = rng.choice(["a", "b", "c"], 300)
     scores = rng.normal(size=(300, 3)) + (y[:, np.newaxis] == ["a", "b", "c"])
@@ -106,7 +106,7 @@ def test_more_classes_have_a_staircase_each_and_rows_sum_up_to_1():
     assert model.predict(scores).tolist() == np.array(["a", "b", "c"])[found.argmax(axis=1)].tolist()
 
 
-def test_where_every_class_has_probability_0_each_gets_the_same():
+def test_if_every_class_has_probability_0_all_get_the_same():
     scores = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]) * 9
     model = StaircaseCalibrator(interpolation="step").fit(scores[1:4], [0, 1, 2])
     assert_same_bits(model.predict_proba([[0, 0, 0], [9, 0, 0]]), [[1 / 3] * 3, [1, 0, 0]])
@@ -148,7 +148,7 @@ def test_a_classifier_is_calibrated_as_scikit_learn_does_it(estimator, ensemble,
     assert_same_bits(jobs.predict_proba(X), ours.predict_proba(X))
 
 
-def test_each_row_is_scored_by_a_classifier_that_has_not_seen_it():
+def test_each_row_is_scored_by_a_classifier_trained_on_other_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 3)), rng.integers(0, 2, 600)  # there is nothing to learn
     folds = KFold(3)
@@ -192,9 +192,9 @@ def test_frames_and_parameters_of_fit_are_passed_on():
     assert passed.predict_proba(X).shape == (300, 2)
 
 
-def test_weights_that_a_classifier_does_not_take_are_told_of():
+def test_a_classifier_that_does_not_accept_weights_causes_a_warning():
     X, y = rows_of(2)
-    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no `sample_weight`"):
+    with pytest.warns(UserWarning, match="KNeighborsClassifier does not accept `sample_weight`"):
         StaircaseCalibrator(KNeighborsClassifier(), cv=2).fit(X, y, sample_weight=np.ones(300))
 
 
@@ -206,7 +206,7 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
         (([1, 2, 3], [0, 1, 2]), {}, ValueError, "`X` must be scores of shape (n, 3) for 3 classes; got shape (3,)"),
         (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "of shape (n,), (n, 1) or (n, 2) for 2 classes; got shape (2, 3)"),
         (([1, np.nan], [0, 1]), {}, ValueError, "`X` must not be NaN; got nan at index 1"),
-        (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes of one kind, which can be put in order"),
+        (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes that can be sorted"),
         (([1, 2], [0.5, 0.7]), {}, ValueError, "Unknown label type"),
         (([1, 2, 3], [0, 1]), {}, ValueError, "inconsistent numbers of samples"),
         (([1, 2], [0, 1], [1, -1]), {}, ValueError, "`sample_weight` must be >= 0; got -1.0 at index 1"),
@@ -215,7 +215,7 @@ def test_weights_that_a_classifier_does_not_take_are_told_of():
         (([1, 2], [0, 1]), {"ensemble": "some"}, ValueError, "`ensemble` must be True, False or 'auto'; got 'some'"),
     ],
 )  # fmt: skip
-def test_bad_rows_and_parameters_are_refused(rows, parameters, error, message):
+def test_invalid_rows_and_parameters_are_refused(rows, parameters, error, message):
     model = StaircaseCalibrator(**parameters)
     with pytest.raises(error, match=re.escape(message)):
         model.fit(*rows)
@@ -223,22 +223,22 @@ def test_bad_rows_and_parameters_are_refused(rows, parameters, error, message):
 
 
 @pytest.mark.parametrize("kind", [np.array, pd.Series, lambda y: np.array(y, dtype=object)])
-def test_splits_that_lack_a_class_are_refused_and_the_way_out_is_named(kind):
+def test_splits_that_lack_a_class_are_refused_with_a_hint(kind):
     X = np.arange(12.0).reshape(-1, 1)
     y = kind(["a"] * 6 + ["b"] * 6)
     with pytest.raises(ValueError, match=r"every class in the training part of a split; split 0 has none of class 'a'"):
         StaircaseCalibrator(GaussianNB(), cv=KFold(2)).fit(X, y)
-    with pytest.raises(ValueError, match=r"test part .* split 0 has none of class 'b'; StratifiedKFold or `ensemble="):
+    with pytest.raises(ValueError, match=r"test part .* none of class 'b'\. Use StratifiedKFold or `ensemble="):
         StaircaseCalibrator(GaussianNB(), cv=KFold(3)).fit(X, y)
     assert StaircaseCalibrator(GaussianNB(), cv=KFold(3), ensemble=False).fit(X, y).predict([[0.0]]) == ["a"]
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_an_iterator_of_splits_that_has_been_used_is_refused(ensemble):
+def test_an_exhausted_iterator_of_splits_is_refused(ensemble):
     X, y = rows_of(2)
     model = StaircaseCalibrator(GaussianNB(), cv=KFold(3).split(X), ensemble=ensemble).fit(X, y)
     for cv in (model.cv, []):
-        with pytest.raises(ValueError, match=r"`cv` must give at least one split; got none \(an iterator"):
+        with pytest.raises(ValueError, match=r"`cv` must give at least one split; got none\. An iterator"):
             model.set_params(cv=cv).fit(X, y)
 
 
@@ -268,7 +268,7 @@ def test_weights_that_are_all_zero_are_refused_and_the_split_is_named(n_classes)
         model.set_params(cv=second).fit(X, y, sample_weight=weights)
 
 
-def test_names_of_an_earlier_fit_are_forgotten():
+def test_feature_names_of_an_earlier_fit_are_removed():
     X, y = rows_of(2)
     model = StaircaseCalibrator(GaussianNB(), cv=2).fit(pd.DataFrame(X, columns=list("abcdef")), y)
     assert not hasattr(model.fit(X, y), "feature_names_in_")
@@ -276,7 +276,7 @@ def test_names_of_an_earlier_fit_are_forgotten():
     assert not hasattr(model.set_params(estimator=None).fit(X[:, 0], y), "n_features_in_")
 
 
-def test_what_is_not_fitted_or_no_classifier_is_refused():
+def test_an_unfitted_estimator_and_one_that_is_not_a_classifier_are_refused():
     X, y = rows_of(2)
     for ensemble in (True, False):
         with pytest.raises(NotFittedError, match="instance is not fitted yet"):
@@ -285,7 +285,7 @@ def test_what_is_not_fitted_or_no_classifier_is_refused():
         StaircaseCalibrator(IsolationForest(n_estimators=2), cv=2).fit(X, y)
 
 
-def test_classifiers_that_tell_no_scores_of_these_classes_are_refused():
+def test_classifiers_without_scores_for_these_classes_are_refused():
     X, y = rows_of(3)
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
     with pytest.raises(ValueError, match=r"the classes of `estimator`, \[0, 1, 2\]; got \[0, 1\]"):
@@ -300,5 +300,5 @@ def test_classifiers_that_tell_no_scores_of_these_classes_are_refused():
 
     with pytest.raises(TypeError, match="`estimator` must have decision_function or predict_proba; got Silent"):
         StaircaseCalibrator(Silent(), cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="`groups` must not be passed where there is no `estimator`"):
+    with pytest.raises(TypeError, match="`groups` must not be passed without an `estimator`"):
         StaircaseCalibrator().fit([1, 2], [0, 1], groups=[1, 2])

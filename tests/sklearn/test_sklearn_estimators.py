@@ -1,4 +1,4 @@
-"""What scikit-learn asks of all estimators, and how ours behave inside its own."""
+"""The estimators pass scikit-learn's checks and work inside its tools."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 
 
 class FirstColumn:
-    """Takes the first of many features: scikit-learn has few checks for estimators of one."""
+    """Uses the first of many features: scikit-learn has few checks for estimators with one feature."""
 
     def first(self, X, *, reset):
         if not reset:
@@ -46,7 +46,7 @@ class FirstColumn:
 
 class RegressorOfFirst(FirstColumn, StaircaseRegressor):
     def partial_fit(self, X, y, sample_weight=None):
-        return super().partial_fit(self.first(X, reset=not hasattr(self, "_seen")), y, sample_weight)
+        return super().partial_fit(self.first(X, reset=not hasattr(self, "_accumulator")), y, sample_weight)
 
     def predict(self, T):
         return super().predict(self.first(T, reset=False))
@@ -56,7 +56,7 @@ class RegressorOfFirst(FirstColumn, StaircaseRegressor):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # of many features, the first alone tells little
+        tags.regressor_tags.poor_score = True  # the first feature alone carries little information
         return tags
 
 
@@ -100,7 +100,7 @@ def test_the_checks_of_scikit_learn_pass(estimator):
 
 @pytest.mark.filterwarnings("ignore")  # that most checks are left out
 @pytest.mark.parametrize("estimator", [StaircaseRegressor(), StaircaseCalibrator()], ids=str)
-def test_the_few_checks_of_estimators_of_one_feature_pass(estimator):
+def test_the_checks_for_estimators_with_one_feature_pass(estimator):
     check_estimator(estimator)
 
 
@@ -114,7 +114,7 @@ def data():
 @pytest.mark.parametrize(
     "estimator", [StaircaseRegressor(y_max=0.8, out_of_bounds="clip"), StaircaseCalibrator(prior="laplace")], ids=str
 )
-def test_copies_and_pickles_have_the_same_parameters_and_answers(estimator, copied, fitted):
+def test_copies_and_pickles_have_the_same_parameters_and_predictions(estimator, copied, fitted):
     scores, labels = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
     estimator = clone(estimator)
     if fitted:
@@ -128,7 +128,7 @@ def test_copies_and_pickles_have_the_same_parameters_and_answers(estimator, copi
             other.predict([0.5])
 
 
-def test_a_regressor_that_takes_in_batches_is_pickled_with_its_rows():
+def test_a_pickled_regressor_can_continue_with_partial_fit():
     one = StaircaseRegressor().partial_fit([1, 2], [5, 3])
     other = pickle.loads(pickle.dumps(one)).partial_fit([3], [2])
     assert other.staircase_ == StaircaseRegressor().fit([1, 2, 3], [5, 3, 2]).staircase_
@@ -157,10 +157,12 @@ def test_a_grid_search_finds_the_loss_of_the_regressor_with_weights_and_losses_a
     grid = {"loss": ["squared", "huber"], "increasing": [True, "auto"]}
     search = GridSearchCV(StaircaseRegressor(out_of_bounds="clip"), grid, cv=3)
     search.fit(X.reshape(-1, 1), y, sample_weight=weights)
-    assert search.best_estimator_.staircase_.n_steps >= 1
+    assert set(search.best_params_) == set(grid)
+    best = StaircaseRegressor(**search.best_params_).fit(X, y, weights)
+    assert search.best_estimator_.staircase_ == best.staircase_
 
 
-def test_a_calibrated_classifier_of_scikit_learn_gives_the_same_with_ours_inside(data, monkeypatch):
+def test_scikit_learns_calibrated_classifier_gives_the_same_with_our_regressor(data, monkeypatch):
     X, y = data
     model = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3)
     theirs = clone(model).fit(X, y).predict_proba(X)
@@ -171,7 +173,7 @@ def test_a_calibrated_classifier_of_scikit_learn_gives_the_same_with_ours_inside
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])
-def test_what_transform_returns_can_be_set_and_what_predict_returns_is_an_array(name):
+def test_set_output_changes_transform_but_not_predict(name):
     kind = pytest.importorskip(name).DataFrame
     model = StaircaseRegressor().set_output(transform=name).fit([1, 2, 3], [1, 3, 2])
     found = model.transform([1, 2.5])
@@ -180,7 +182,7 @@ def test_what_transform_returns_can_be_set_and_what_predict_returns_is_an_array(
     assert isinstance(model.predict([1, 2.5]), np.ndarray)
 
 
-def test_the_name_of_a_column_is_remembered_and_held_against_later_ones():
+def test_the_feature_name_is_stored_and_compared():
     frame = pd.DataFrame({"age": [1.0, 2.0]})
     model = StaircaseRegressor().fit(frame, [1, 2])
     assert model.feature_names_in_.tolist() == ["age"]
@@ -189,7 +191,7 @@ def test_the_name_of_a_column_is_remembered_and_held_against_later_ones():
     assert not hasattr(model.fit([1, 2], [1, 2]), "feature_names_in_")
 
 
-def test_weights_are_routed_to_whom_asks_for_them(data):
+def test_weights_are_routed_to_consumers_that_request_them(data):
     X, y = data
     weights = np.random.default_rng(0).random(300)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -199,7 +201,8 @@ def test_weights_are_routed_to_whom_asks_for_them(data):
         routed = make_pipeline(scaler, model).fit(X, y, sample_weight=weights).predict_proba(X)
         regressor = StaircaseRegressor().set_fit_request(sample_weight=True)
         assert regressor.get_metadata_routing().fit.requests == {"sample_weight": True}
-        assert StaircaseCalibrator().set_fit_request(sample_weight=True).get_metadata_routing() is not None
+        routing = StaircaseCalibrator().set_fit_request(sample_weight=True).get_metadata_routing()
+        assert routing.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
         ignoring = StaircaseCalibrator(LogisticRegression().set_fit_request(sample_weight=False), cv=3)
         assert ignoring.fit(X, y, sample_weight=weights) is ignoring
     plain = StaircaseCalibrator(LogisticRegression(), cv=3)
