@@ -8,9 +8,9 @@ A row in a part is a few adjacent 32-bit words, as few as possible, because fres
     labels           number << 1 | label, and the score
     other targets    the number, the score, the target, and the weight if there are weights
 
-Preconditions: n >= 1, contiguous columns, weights > 0, finite targets that are exact in doubles, a Scale for the largest
-group, and room for as many steps as rows.  Scores may be NaN and guessed labels may be other numbers: then the kernels
-report it.  Groups may change after `scan_numbers`: then rows are assigned to any group, but memory stays valid.
+Preconditions: n >= 1, contiguous columns, weights > 0, finite targets that are exact in doubles, a Scale for the
+largest group, and room for as many steps as rows.  Scores may be NaN and guessed labels may be other numbers: then the
+kernels report it.  Groups may change after `scan_numbers`: rows then get any group, but memory stays valid.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

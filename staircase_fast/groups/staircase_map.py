@@ -211,9 +211,9 @@ class StaircaseMap(Mapping[Key, Staircase]):
         if outside == "raise":
             self._refuse_outside(queries, column, places)
         result, unseen = self._evaluate(queries, column, places, how, outside == "nan", workers)
-        if len(unseen) and default is None:
-            refuse_unseen(column.key_of(int(column.numbers[unseen[0]])), int(unseen[0]))
-        if len(unseen) and default is not None:
+        if len(unseen):
+            if default is None:
+                refuse_unseen(column.key_of(int(column.numbers[unseen[0]])), int(unseen[0]))
             result[unseen] = default.predict(
                 queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
             )
@@ -446,6 +446,5 @@ class StaircaseMap(Mapping[Key, Staircase]):
     def __repr__(self) -> str:
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         steps = "1 step" if len(self.left) == 1 else f"{len(self.left)} steps"
-        n = int(self.counts.sum())
-        rows = "1 row" if n == 1 else f"{n} rows"
+        rows = "1 row" if (n := int(self.counts.sum())) == 1 else f"{n} rows"
         return f"<StaircaseMap: {groups}, {self._keys[0]!r} to {self._keys[-1]!r}; {steps}, {rows}, {self.loss.name}>"

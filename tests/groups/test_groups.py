@@ -1,4 +1,4 @@
-"""Fits of many groups: each is, to the last bit, the fit of its rows alone."""
+"""fit_groups: each staircase equals the fit of its rows, to the last bit."""
 
 import collections
 
@@ -56,7 +56,7 @@ def check(scores, targets, groups, **options):
 
 
 @given(any_rows(), st.integers(1, 6), st.sampled_from([True, False, "auto"]), st.booleans())
-def test_each_group_is_the_fit_of_its_rows_whatever_they_are(rows, n_groups, increasing, weighted):
+def test_each_group_equals_the_fit_of_its_rows(rows, n_groups, increasing, weighted):
     groups = np.arange(len(rows.scores)) * 7 % 5 % n_groups
     weights = rows.weights if weighted else None
     if weighted and np.any(np.bincount(groups, rows.weights > 0)[np.unique(groups)] == 0):
@@ -91,7 +91,7 @@ SCORES = {
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scores", SCORES)
-def test_groups_of_all_sizes_are_fitted_as_they_are_alone(scores, kind, n_threads):
+def test_groups_of_all_sizes_equal_their_own_fits(scores, kind, n_threads):
     n = 1500
     x = SCORES[scores](n)
     ranks = np.argsort(np.argsort(x)) / n
@@ -108,7 +108,7 @@ def test_groups_of_all_sizes_are_fitted_as_they_are_alone(scores, kind, n_thread
 @pytest.mark.parametrize("kind", ["labels", "noise"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("increasing", [True, "auto"])
-def test_large_groups_are_fitted_as_they_are_alone(monkeypatch, kind, weighted, increasing):
+def test_large_groups_equal_their_own_fits(monkeypatch, kind, weighted, increasing):
     monkeypatch.setattr(survey, "FEW_ROWS", 80)
     n = 2000
     x = RNG.random(n)
@@ -135,7 +135,7 @@ def test_each_group_is_fitted_under_any_loss_with_the_parameters_of_its_rows(nam
         check(problem.scores, problem.targets, groups, **options)
 
 
-def test_an_update_rule_and_a_derivative_of_ones_own_are_fitted_by_group():
+def test_custom_losses_are_fitted_by_group():
     def mean(y1, w1, y2, w2):
         return (y1 * w1 + y2 * w2) / (w1 + w2), w1 + w2
 
@@ -148,7 +148,7 @@ def test_an_update_rule_and_a_derivative_of_ones_own_are_fitted_by_group():
     check(x, y, groups, loss=sf.losses.Custom(slope, args=(2.0,)), increasing="auto")
 
 
-def test_rows_of_weight_zero_are_absent_and_a_group_of_them_alone_is_refused_by_name():
+def test_rows_of_weight_zero_are_ignored_and_a_group_without_weight_is_an_error():
     x, y, w = RNG.random(30), RNG.random(30), RNG.integers(0, 3, 30).astype(float)
     groups = np.arange(30) % 3
     w[:3] = 1
@@ -185,7 +185,7 @@ def test_integer_targets_beyond_2_to_the_53_are_fitted_exactly(sign):
 
 
 @pytest.mark.parametrize("place", [0, 2500, 4999])
-def test_one_target_among_labels_that_is_no_label_is_found_wherever_it_is(place):
+def test_a_single_target_that_is_not_a_label_is_found_at_any_row(place):
     rng = np.random.default_rng(4)
     x, y, groups = rng.random(5000), (rng.random(5000) < 0.5).astype(float), rng.integers(0, 7, 5000)
     y[place] = 0.5
@@ -287,7 +287,7 @@ def test_groups_are_unsigned_integers(kind):
     "keys",
     [[0, 10**9, 10**18], [-(2**63), 0, 2**63 - 1], [1, 2, 2**64 - 1], [2**63, 2**63 + 1, 2**63 + 5], [0, 10, 70_000]],
 )
-def test_integers_may_be_far_apart_or_large(keys):
+def test_integers_can_be_far_apart_or_large(keys):
     groups = [keys[place] for place in (1, 0, 1, 0, 2)]
     same_for_any_kind_of_keys(groups, keys)
     same_for_any_kind_of_keys(np.array(groups, dtype=np.uint64 if keys[-1] >= 2**63 else np.int64), keys)
@@ -348,7 +348,7 @@ REFUSED_OF_POLARS = [
         ([1, 2, 2**70], ValueError, r"`groups` must be integers of 64 bits; got .* at index 2"),
     ],
 )
-def test_what_is_no_group_is_refused_with_its_row(groups, error, text):
+def test_the_error_for_an_invalid_group_names_its_row(groups, error, text):
     with pytest.raises(error, match=text):
         sf.fit_groups([1.0, 2.0, 3.0], [1.0, 0.0, 5.0], groups)
 
@@ -368,7 +368,7 @@ X, Y, G = np.linspace(0, 1, 12), np.arange(12.0), np.arange(12) % 3
         ("sample_weight", np.nan, r"`sample_weight` must be finite; got nan at index 7"),
     ],
 )
-def test_bad_entries_are_refused_with_their_row_of_the_input(name, value, text, order, labels):
+def test_the_error_for_an_invalid_entry_names_the_row_of_the_input(name, value, text, order, labels):
     given = {"scores": X.copy(), "targets": Y % 2 if labels else Y.copy(), "groups": G[order]}
     if name == "sample_weight":
         given[name] = np.ones(12)
@@ -382,7 +382,7 @@ def test_the_domain_of_a_loss_holds_for_all_groups():
         sf.fit_groups(X, Y, G, loss="log")
 
 
-def test_other_arguments_are_judged_as_by_fit():
+def test_other_arguments_are_checked_as_in_fit():
     for options, error, text in (
         ({"loss": "no"}, ValueError, "`loss` must be one of"),
         ({"increasing": 3}, ValueError, "`increasing` must be"),
@@ -397,7 +397,7 @@ def test_other_arguments_are_judged_as_by_fit():
         sf.fit_groups([], [], [])
 
 
-def test_what_goes_wrong_in_a_group_says_in_which():
+def test_an_error_inside_a_group_names_the_group():
     with pytest.raises(ValueError, match="step 0 would be -inf") as caught:
         sf.fit_groups([1, 2, 1, 2], [0, 1, 1, 0], ["a", "a", "b", "b"], loss="logistic")
     assert caught.value.group == "a"
@@ -421,7 +421,7 @@ def test_a_bad_derivative_is_reported_with_the_row_of_the_input():
         sf.fit_groups(X, Y, G, loss=sf.losses.Custom(slope))
 
 
-def test_inputs_may_be_read_only_strided_or_swapped_and_are_left_alone():
+def test_inputs_can_be_read_only_strided_or_byte_swapped_and_are_not_changed():
     rng = np.random.default_rng(3)
     x, y, w = rng.random((3, 60))
     groups = rng.integers(0, 5, 60)

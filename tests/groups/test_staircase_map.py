@@ -1,4 +1,4 @@
-"""The result of many fits: a mapping, what it predicts, how it is saved."""
+"""StaircaseMap: the mapping, predictions and files."""
 
 import copy
 import json
@@ -67,7 +67,7 @@ def test_staircases_share_the_memory_of_the_map(found):
         assert_same_bits(stairs.upper, found.upper[own])
 
 
-def test_nothing_in_it_can_be_changed(found):
+def test_a_map_is_immutable(found):
     for name in NAMES:
         with pytest.raises(ValueError, match="read-only"):
             getattr(found, name)[0] = 0
@@ -79,7 +79,7 @@ def test_nothing_in_it_can_be_changed(found):
         hash(found)
 
 
-def test_it_survives_pickle_copy_and_a_file(found, tmp_path):
+def test_pickles_copies_and_files_equal_the_map(found, tmp_path):
     found.save(tmp_path / "map")
     for again in (pickle.loads(pickle.dumps(found)), sf.StaircaseMap.load(tmp_path / "map")):
         assert again == found
@@ -111,7 +111,7 @@ def test_maps_are_equal_if_and_only_if_everything_in_them_is():
         assert base != other
 
 
-def test_its_text_says_what_is_in_it():
+def test_the_representation_names_groups_steps_and_rows():
     assert repr(sf.fit_groups([1], [1], [0])) == "<StaircaseMap: 1 group, 0 to 0; 1 step, 1 row, squared_error>"
     assert repr(MAPS["one"]).startswith("<StaircaseMap: 1 group, 0 to 0; ")
     assert repr(sf.fit_groups([1, 2], [1, 1], ["a", "b"])) == (
@@ -124,7 +124,7 @@ def test_its_text_says_what_is_in_it():
 @pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_each_row_gets_what_the_staircase_of_its_group_predicts(
+def test_predictions_equal_those_of_the_staircase_of_each_row(
     found, interpolation, out_of_bounds, n_threads, kind, monkeypatch
 ):
     monkeypatch.setattr(threads, "ROWS_EACH", 50)
@@ -138,13 +138,13 @@ def test_each_row_gets_what_the_staircase_of_its_group_predicts(
     assert_same_bits(found.predict(queries, groups, n_threads=n_threads, **options), expected)
 
 
-def test_predictions_for_no_rows_are_none():
+def test_no_rows_give_no_predictions():
     assert MAPS["strings"].predict([], []).shape == (0,)
     with pytest.raises(ValueError, match=r"one entry per row; got 0 and 1"):
         MAPS["strings"].predict([], ["fig"])
 
 
-def test_a_group_that_was_not_fitted_is_refused_with_its_row_or_gets_the_default():
+def test_an_unseen_group_gets_the_default_or_an_error_that_names_its_row():
     found, default = MAPS["strings"], sf.fit([0, 1], [7, 8])
     with pytest.raises(
         ValueError, match=r"^Group 'pear' \(row 2\) was not fitted; pass `default=` for unseen groups\.$"
@@ -168,7 +168,7 @@ def test_a_group_that_was_not_fitted_is_refused_with_its_row_or_gets_the_default
         found.predict([0], ["pear"], default=3)
 
 
-def test_bad_queries_are_refused():
+def test_bad_queries_are_an_error():
     found = MAPS["integers"]
     with pytest.raises(ValueError, match=r"`scores` must not be NaN; got nan at index 1"):
         found.predict([0, np.nan], [1, 1])
@@ -189,7 +189,7 @@ def test_bad_queries_are_refused():
         found.predict([0.5], [1], interpolation="cubic")
 
 
-def test_several_threads_may_predict_at_once():
+def test_several_threads_can_predict_at_once():
     fresh = sf.fit_groups(X, Y, WORDS)
     expected = MAPS["strings"].predict(X, WORDS)
     with ThreadPoolExecutor(4) as pool:
@@ -207,7 +207,7 @@ def test_a_frame_has_a_row_for_each_step(found):
         assert own["left"].tolist() == found[key].left.tolist()
 
 
-def test_a_frame_without_pandas_is_refused_clearly(monkeypatch):
+def test_a_frame_without_pandas_raises_a_clear_error(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ImportError, match="`to_frame` needs pandas"):
         MAPS["one"].to_frame()
@@ -222,7 +222,7 @@ def parts(**changed):
     }  # fmt: skip
 
 
-def test_it_can_be_made_of_its_parts():
+def test_a_map_can_be_built_from_its_fields():
     made = sf.StaircaseMap(**parts())
     assert_same_staircase(made["a"], sf.Staircase([1, 2], [1, 3], [0, 1], [1, 2], [1, 2]))
     assert_same_staircase(made["b"], sf.Staircase([0], [0], [-5], [1], [1]))
@@ -258,12 +258,12 @@ def test_it_can_be_made_of_its_parts():
         ({"loss": "log"}, "`values` must be in .0, 1. for log_loss; got -5.0 at index 2"),
     ],
 )
-def test_parts_that_are_wrong_are_refused(changed, text):
+def test_invalid_fields_are_an_error(changed, text):
     with pytest.raises((TypeError, ValueError), match=text):
         sf.StaircaseMap(**parts(**changed))
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_files_are_replaced_atomically(tmp_path, monkeypatch):
     path = tmp_path / "map"
     MAPS["one"].save(path)
     path.chmod(0o640)
@@ -282,7 +282,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_a_file_has_no_function_of_a_loss(tmp_path):
+def test_the_function_of_a_loss_is_not_saved(tmp_path):
     def slope(z, y):
         return z - y
 
@@ -338,7 +338,7 @@ def header(**changed):
         ({"key_ends": np.empty(0, dtype=np.int64)}, "field `key_ends` must be the end of each key"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused(changed, text, tmp_path):
+def test_the_error_for_an_invalid_file_names_the_field(changed, text, tmp_path):
     path = tmp_path / "map"
     sf.StaircaseMap(**parts()).save(path)
     rewritten(path, **changed)
@@ -346,7 +346,7 @@ def test_a_file_that_is_wrong_is_refused(changed, text, tmp_path):
         sf.StaircaseMap.load(path)
 
 
-def test_what_is_no_such_file_is_refused(tmp_path):
+def test_damaged_files_are_an_error(tmp_path):
     path = tmp_path / "map"
     MAPS["strings"].save(path)
     whole = path.read_bytes()
@@ -369,7 +369,7 @@ def test_what_is_no_such_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("keys", [["a", "b", "c"], [1, 2, 3]])
-def test_a_default_is_for_groups_without_a_staircase_alone(keys):
+def test_the_default_is_used_for_unseen_groups_only(keys):
     first, second, unknown = keys
     found = sf.fit_groups([0, 1, 0, 1], [1, 2, 3, 4], [first, first, second, second])
     default = sf.Staircase([0], [0], [9.0], [1], [1])

@@ -1,4 +1,4 @@
-"""Arrow's arrays, as any library may export them: what they hold, what is missing in them, and who frees them."""
+"""Arrow data of any library: values, nulls, memory, and broken exports."""
 
 import contextlib
 import ctypes
@@ -71,7 +71,7 @@ def made(chunk, kind, encoding):
     st.integers(0, 9),
     st.integers(0, 9),
 )
-def test_any_part_of_any_array_holds_what_arrow_says_it_holds(chunks, kind, encoding, start, end):
+def test_slices_of_all_types_and_encodings_equal_what_pyarrow_reads(chunks, kind, encoding, start, end):
     if kind in ONLY_PLAIN:
         encoding = "plain"
     whole = pa.chunked_array([made(chunk, kind, encoding) for chunk in chunks])
@@ -111,7 +111,7 @@ def test_decimals_without_a_fraction_are_integers():
     assert wide.tolist() == [2**53 + 1]
 
 
-def test_a_dictionary_may_hold_a_null_that_no_row_uses():
+def test_a_dictionary_can_hold_a_null_that_no_row_uses():
     numbers = pa.array([1.5, None, 2.5])
     assert read(pa.DictionaryArray.from_arrays(pa.array([0, 2, 0]), numbers)).tolist() == [1.5, 2.5, 1.5]
     with pytest.raises(ValueError, match=MISSING.format(2)):
@@ -150,7 +150,7 @@ def array_kind_and_chunk(array):
     return _arrow.array_kind(capsules), chunk
 
 
-def test_no_rows_are_a_column_of_none():
+def test_arrays_without_rows_are_empty_columns():
     for kind in (pa.null(), pa.int8(), pa.bool_(), pa.decimal128(5, 2)):
         assert read(pa.array([], kind)).shape == (0,)
         assert read(pa.chunked_array([], kind)).shape == (0,)
@@ -159,17 +159,17 @@ def test_no_rows_are_a_column_of_none():
     assert seen.n_samples == 0
 
 
-def test_rows_without_a_kind_are_all_missing():
+def test_all_rows_of_the_null_type_are_missing():
     with pytest.raises(ValueError, match=MISSING.format(0)):
         read(pa.chunked_array([pa.nulls(0), pa.nulls(3)]))
 
 
-def test_a_part_of_rows_that_have_fields_begins_where_it_begins():
+def test_a_slice_of_a_struct_array_is_read_from_its_start():
     rows = pa.array([{"a": float(x), "b": x % 2 == 1} for x in range(20)])[3:7]
     assert read(rows).tolist() == [[3, 1], [4, 0], [5, 1], [6, 0]]
 
 
-def test_a_row_of_a_table_may_be_missing_as_a_whole():
+def test_a_missing_row_of_a_struct_array_is_an_error():
     with pytest.raises(ValueError, match=MISSING.format(1)):
         read(pa.array([{"a": 1, "b": 2}, None]))
 
@@ -191,24 +191,24 @@ def test_a_row_of_a_table_may_be_missing_as_a_whole():
         (pc.run_end_encode(pa.array(["a"])), "'a' at index 0"),
     ],
 )
-def test_what_is_not_a_number_is_refused(array, said):
+def test_types_that_are_not_numbers_are_an_error(array, said):
     with pytest.raises(TypeError, match="`x` must be real numbers; got " + said):
         read(array)
     with pytest.raises(TypeError, match="`x` must be real numbers; got "):
         read(Stream(pa.chunked_array([array]).__arrow_c_stream__()))
 
 
-def test_an_extension_of_numbers_is_what_it_is_stored_as():
+def test_extension_types_are_read_as_their_storage_type():
     flags = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
     assert read(flags).tolist() == [1, 0]
 
 
-def test_integers_beyond_int64_are_refused():
+def test_integers_beyond_int64_are_an_error():
     with pytest.raises(ValueError, match=r"be below 2\*\*63 .* at index 1"):
         read(pa.array([1, 2**63], pa.uint64()))
 
 
-def test_memory_is_kept_as_long_as_it_is_read_and_then_freed():
+def test_memory_stays_valid_while_it_is_used_and_is_then_freed():
     gc.collect()
     before = pa.total_allocated_bytes()
     for source in (pa.array(range(1000)), pa.chunked_array([range(1000)])):
@@ -222,7 +222,7 @@ def test_memory_is_kept_as_long_as_it_is_read_and_then_freed():
     assert pa.total_allocated_bytes() == before
 
 
-def test_what_a_stream_says_that_fails_is_passed_on():
+def test_the_error_message_of_a_stream_is_reported():
     schema = pa.schema({"a": pa.float64()})
 
     def batches():
@@ -238,7 +238,7 @@ def test_a_stream_of_no_chunks_has_no_rows():
     assert read(reader).shape == (0, 1)
 
 
-def test_capsules_of_another_kind_are_refused():
+def test_capsules_of_another_kind_are_an_error():
     schema, array = pa.array([1]).__arrow_c_array__()
     for read_capsules in (_arrow.stream_kind, _arrow.stream_chunks):
         with pytest.raises(ValueError, match="incorrect name"):
@@ -248,7 +248,7 @@ def test_capsules_of_another_kind_are_refused():
             read_capsules((array, schema))
 
 
-def test_what_was_taken_out_of_its_capsule_is_refused():
+def test_a_capsule_that_was_already_consumed_is_an_error():
     array, stream = pa.array([1.5]).__arrow_c_array__(), pa.chunked_array([[1.5]]).__arrow_c_stream__()
     pa.Array._import_from_c_capsule(*array)
     pa.ChunkedArray._import_from_c_capsule(stream)
@@ -267,26 +267,26 @@ def test_arrays_without_rows_need_no_memory():
         assert read(array).shape == read(pa.chunked_array([array, array])).shape == (0,)
 
 
-def test_groups_may_be_of_any_library_that_speaks_arrow():
+def test_groups_can_be_arrow_data_of_any_library():
     keys = pa.chunked_array([["b", "a"], ["b", "b"]])
     found = sf.fit_groups([1, 2, 3, 4], [0, 1, 1, 0], Stream(keys.__arrow_c_stream__()))
     assert found == sf.fit_groups([1, 2, 3, 4], [0, 1, 1, 0], keys)
 
 
-def test_groups_that_pyarrow_must_read_name_what_to_install(monkeypatch):
+def test_arrow_groups_without_pyarrow_raise_an_error_that_says_what_to_install(monkeypatch):
     keys = Stream(pa.chunked_array([["b", "a"]]).__arrow_c_stream__())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"`groups` needs pyarrow, .*staircase_fast\[arrow\]"):
         sf.fit_groups([1, 2], [0, 1], keys)
 
 
-def test_a_table_may_have_dictionaries_and_runs():
+def test_a_table_can_have_dictionaries_and_runs():
     table = pa.table({"a": pa.array([1.5, 2.5, 1.5]).dictionary_encode(), "b": pc.run_end_encode(pa.array([1, 1, 2]))})
     assert read(table).tolist() == [[1.5, 1], [2.5, 1], [1.5, 2]]
     assert read(Stream(table.__arrow_c_stream__())).tolist() == [[1.5, 1], [2.5, 1], [1.5, 2]]
 
 
-def test_dictionaries_of_numbers_name_what_to_install(monkeypatch):
+def test_dictionaries_without_pyarrow_raise_an_error_that_says_what_to_install(monkeypatch):
     column = Stream(pa.chunked_array([pa.array([1.5]).dictionary_encode()]).__arrow_c_stream__())
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"`x` needs pyarrow, .*staircase_fast\[arrow\]"):
@@ -305,7 +305,7 @@ assert "pandas" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_numbers_need_no_library(monkeypatch):
+def test_numbers_are_read_without_pyarrow(monkeypatch):
     columns = [Stream(pa.chunked_array([[1.0, 2.0], [0.5]]).__arrow_c_stream__()) for _ in range(2)]
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert_same_bits(sf.fit(*columns).values, np.array([0.5, 1.0, 2.0]))
@@ -359,7 +359,7 @@ def text(content):
         (TABLE, b"arrow_array", {"children": None}, "it has too few children"),
     ],
 )
-def test_arrow_data_whose_parts_do_not_fit_are_refused(array, kind, changed, message):
+def test_inconsistent_arrow_data_is_an_error(array, kind, changed, message):
     capsules = dict(zip(STRUCTURES, array.__arrow_c_array__(), strict=True))
     with (
         forged(capsules[kind], kind, **changed),
@@ -369,7 +369,7 @@ def test_arrow_data_whose_parts_do_not_fit_are_refused(array, kind, changed, mes
 
 
 @pytest.mark.parametrize("letters", [b"", b"d:x,y", b"d:9,2,7", b"\xff"])
-def test_arrow_data_of_an_unknown_type_are_refused(letters):
+def test_arrow_data_of_an_unknown_type_is_an_error(letters):
     capsules = PLAIN.__arrow_c_array__()
     with (
         forged(capsules[0], b"arrow_schema", format=text(letters)),
@@ -380,14 +380,14 @@ def test_arrow_data_of_an_unknown_type_are_refused(letters):
 
 @pytest.mark.parametrize("place", [-1, 2, 2**31 - 1])
 @pytest.mark.parametrize("values", [[1.5, 2.5], [1.5, None]])
-def test_a_place_that_is_not_in_the_dictionary_is_refused(place, values):
+def test_an_index_outside_the_dictionary_is_an_error(place, values):
     places = pa.array([0, 0, place], type=pa.int32())
     array = pa.DictionaryArray.from_arrays(places, pa.array(values), safe=False)
     with pytest.raises(ValueError, match=r"`x` must be Arrow data that can be read; Index .* out of bounds"):
         read(array)
 
 
-def test_memory_that_is_missing_is_refused():
+def test_a_missing_buffer_is_an_error():
     for kind in (pa.float64(), pa.bool_()):
         capsules = pa.Array.from_buffers(kind, 0, [None, None]).__arrow_c_array__()
         with (
@@ -427,7 +427,7 @@ def raised(error):
         ),
     ],
 )
-def test_a_broken_export_is_refused_by_the_name_of_the_argument(given, error, message):
+def test_the_error_for_a_broken_export_names_the_argument(given, error, message):
     class Broken:
         def __arrow_c_array__(self, requested_schema=None):
             return given()
@@ -444,7 +444,7 @@ def test_a_broken_export_is_refused_by_the_name_of_the_argument(given, error, me
 @pytest.mark.parametrize(
     "given", [lambda: raised(KeyError("gone")), lambda: None, lambda: 3, lambda: pa.array([1.5]).__arrow_c_array__()[1]]
 )
-def test_a_broken_stream_is_refused_by_the_name_of_the_argument(given):
+def test_the_error_for_a_broken_stream_names_the_argument(given):
     class Broken:
         def __arrow_c_stream__(self, requested_schema=None):
             return given()
@@ -453,7 +453,7 @@ def test_a_broken_stream_is_refused_by_the_name_of_the_argument(given):
         sf.fit([1.0], Broken())
 
 
-def test_a_stream_that_gives_no_schema_is_refused():
+def test_a_stream_that_gives_no_schema_is_an_error():
     says = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER)
     fields = [
         ("get_schema", says),
@@ -468,7 +468,7 @@ def test_a_stream_that_gives_no_schema_is_refused():
         read(Stream(new(ctypes.addressof(stream), b"arrow_array_stream", None)))
 
 
-def test_strings_whose_first_entry_cannot_be_shown_are_refused():
+def test_strings_whose_first_entry_cannot_be_shown_are_an_error():
     class Broken(Array):
         def __getitem__(self, place):
             raise KeyError("gone")

@@ -1,4 +1,4 @@
-"""Columns of every container and kind of number are read as they are."""
+"""Columns of every container and number type give the same results."""
 
 import array
 import decimal
@@ -209,14 +209,14 @@ def test_strided_numbers_of_every_kind_give_the_same_fit(dtype, expected):
 
 
 @pytest.mark.parametrize("container", FLAGS)
-def test_labels_may_be_true_and_false(container, expected):
+def test_labels_can_be_true_and_false(container, expected):
     labels = FLAGS[container](LABELS)
     assert_same_staircase(sf.fit(SCORES, labels, sample_weight=WEIGHTS), expected)
     weighted = sf.fit(SCORES, LABELS, sample_weight=labels)
     assert_same_staircase(weighted, sf.fit(SCORES, LABELS, sample_weight=LABELS))
 
 
-def test_columns_may_be_mapped_from_a_file(tmp_path, expected):
+def test_columns_can_be_mapped_from_a_file(tmp_path, expected):
     def mapped(column):
         path = tmp_path / str(len(list(tmp_path.iterdir())))
         np.array(column, dtype=float).tofile(path)
@@ -225,12 +225,12 @@ def test_columns_may_be_mapped_from_a_file(tmp_path, expected):
     check_columns(mapped, expected)
 
 
-def test_each_argument_may_be_of_another_kind(expected):
+def test_each_argument_can_be_of_a_different_kind(expected):
     stairs = sf.fit(pd.Series(SCORES), pa.array(LABELS), sample_weight=pl.Series(WEIGHTS))
     assert_same_staircase(stairs, expected)
 
 
-def test_an_iterator_that_is_no_sequence_is_a_type_error():
+def test_an_iterator_is_a_type_error():
     for column in (iter([1, 2]), (x for x in [1, 2]), {1, 2}, {1: 1, 2: 2}, map(int, "12")):
         with pytest.raises(TypeError, match="`targets`"):
             sf.fit([1, 2], column)
@@ -335,7 +335,7 @@ CALLS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("call", CALLS)
-def test_columns_of_every_kind_are_taken_wherever_a_column_is(call, way):
+def test_every_function_accepts_columns_of_every_kind(call, way):
     found, wanted = CALLS[call](CONTAINERS[way]), CALLS[call](lambda column: np.array(column, dtype=float))
     if isinstance(wanted, sf.Staircase):
         assert_same_staircase(found, wanted)
@@ -344,7 +344,7 @@ def test_columns_of_every_kind_are_taken_wherever_a_column_is(call, way):
 
 
 @pytest.mark.parametrize("call", ["Online.extend", "Accumulator.add", "fit_groups", "fit with parameters"])
-def test_a_missing_entry_is_named_wherever_a_column_is_taken(call):
+def test_the_error_for_a_missing_entry_names_its_index_in_every_function(call):
     def make(column):
         return pa.chunked_array([column[:3], [*column[3:5], None, *column[6:]]])
 
@@ -375,7 +375,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("kind", SHARED)
-def test_what_kernels_can_read_is_not_copied(kind):
+def test_columns_that_kernels_can_read_are_not_copied(kind):
     numbers = np.arange(20.0)
     made = SHARED[kind](numbers)
     assert np.shares_memory(columns.read_array("x", made), numbers)
@@ -456,7 +456,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_refused_is_named(kind):
+def test_the_error_for_an_invalid_column_names_the_entry(kind):
     given, message = REFUSED[kind]
     with pytest.raises((TypeError, ValueError), match=message):
         sf.fit(given, [0, 1])
@@ -518,7 +518,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("way", ["__array__", "__dlpack_device__", "__dlpack__"])
 @pytest.mark.parametrize("given", BROKEN)
-def test_a_broken_array_is_refused_by_the_name_of_the_argument(way, given):
+def test_the_error_for_a_broken_array_names_the_argument(way, given):
     methods = {"__dlpack_device__": lambda self: (1, 0)} if way == "__dlpack__" else {}
     broken = type("Broken", (), {**methods, way: lambda self, *args, **options: BROKEN[given]()})()
     for call, name in [
@@ -533,7 +533,7 @@ def test_a_broken_array_is_refused_by_the_name_of_the_argument(way, given):
             call()
 
 
-def test_a_capsule_of_a_tensor_that_was_taken_is_refused():
+def test_a_capsule_of_a_tensor_that_was_taken_is_an_error():
     capsule = np.arange(3.0).__dlpack__()
     numpy_reads = type("Once", (), {"__dlpack_device__": lambda self: (1, 0), "__dlpack__": lambda self, **_: capsule})
     np.from_dlpack(numpy_reads())
@@ -541,13 +541,13 @@ def test_a_capsule_of_a_tensor_that_was_taken_is_refused():
         sf.fit(numpy_reads(), [1.0, 2.0, 3.0])
 
 
-def test_arguments_of_a_custom_loss_that_are_broken_are_refused():
+def test_arguments_of_a_custom_loss_that_are_broken_are_an_error():
     broken = type("Broken", (), {"__array__": lambda self, *args, **options: BROKEN["KeyError"]()})()
     with pytest.raises(ValueError, match="`args` must be numbers or arrays; 'gone'"):
         sf.losses.Custom(lambda z, y, a: z - y, (broken,))
 
 
-def test_memory_that_runs_out_is_not_said_to_be_a_broken_array():
+def test_a_memory_error_is_not_reported_as_a_broken_array():
     broken = type("Broken", (), {"__array__": lambda self, *args, **options: raised(MemoryError())})()
     for call in (lambda: sf.fit(broken, [1.0]), lambda: sf.Online().append(broken, 1.0)):
         with pytest.raises(MemoryError):

@@ -1,4 +1,4 @@
-"""Bad input: the error names the argument, the value and the index, and nothing is changed."""
+"""Invalid input: the error names the argument, the value and the index, and inputs are not changed."""
 
 import math
 import re
@@ -61,31 +61,31 @@ def with_entry(value, index=3, dtype=float):
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "g"])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_nan_is_refused_everywhere(name, dtype):
+def test_nan_is_rejected_everywhere(name, dtype):
     refused(name, with_entry(nan, dtype=dtype), ValueError, "nan", "index 3")
 
 
 @pytest.mark.parametrize("value", [inf, -inf])
 @pytest.mark.parametrize("name", TARGET_COLUMNS + WEIGHT_COLUMNS)
-def test_infinite_targets_and_weights_are_refused(name, value):
+def test_infinite_targets_and_weights_are_an_error(name, value):
     refused(name, with_entry(value), ValueError, str(value), "index 3")
     refused(name, with_entry(value, dtype=np.float32), ValueError, str(value), "index 3")
 
 
 @pytest.mark.parametrize("value", [-1.5, -5e-324, -1e308])
 @pytest.mark.parametrize("name", WEIGHT_COLUMNS)
-def test_negative_weights_are_refused(name, value):
+def test_negative_weights_are_an_error(name, value):
     refused(name, with_entry(value, index=4), ValueError, ">= 0", re.escape(str(value)), "index 4")
 
 
 @pytest.mark.parametrize("name", WEIGHT_COLUMNS)
-def test_negative_integer_weights_are_refused(name):
+def test_negative_integer_weights_are_an_error(name):
     refused(name, np.array([1, 2, -3, 4, 5]), ValueError, ">= 0", "-3", "index 2")
     refused(name, [1, 2, 3, 4, -5], ValueError, ">= 0", "-5", "index 4")
 
 
 @pytest.mark.parametrize("name", WEIGHT_COLUMNS)
-def test_weights_that_are_all_zero_are_refused(name):
+def test_weights_that_are_all_zero_are_an_error(name):
     refused(name, np.zeros(5), ValueError, "0")
     refused(name, [0] * 5, ValueError, "0")
     refused(name, [False] * 5, ValueError, "0")
@@ -93,7 +93,7 @@ def test_weights_that_are_all_zero_are_refused(name):
 
 
 @pytest.mark.parametrize("name", WEIGHT_COLUMNS)
-def test_weights_whose_sum_is_not_finite_are_refused(name):
+def test_weights_whose_sum_is_not_finite_are_an_error(name):
     refused(name, np.full(5, 1e308), ValueError, "sum")
     _, call = COLUMNS[name]
     assert call(np.full(5, 3e307)).weights.sum() == pytest.approx(1.5e308)
@@ -101,13 +101,13 @@ def test_weights_whose_sum_is_not_finite_are_refused(name):
 
 
 @pytest.mark.parametrize("value", [1.5, -0.25, 2, math.nextafter(1, 2), -5e-324])
-def test_targets_outside_zero_and_one_are_refused_under_log_loss(value):
+def test_targets_outside_zero_and_one_are_rejected_under_log_loss(value):
     refused("fit targets, log-loss", with_entry(value), ValueError, r"\[0, 1\]", str(value), "index 3")
     with pytest.raises(ValueError, match=rf"`y`.*\[0, 1\].*{value}.*index 3"):
         sf.isotonic_regression(with_entry(value), loss="log")
 
 
-def test_integer_targets_outside_zero_and_one_are_refused_under_log_loss():
+def test_integer_targets_outside_zero_and_one_are_rejected_under_log_loss():
     for dtype in ("i1", "i4", "i8", "u2"):
         column = np.array([0, 1, 0, 1, 7], dtype=dtype)
         refused("fit targets, log-loss", column, ValueError, r"\[0, 1\]", "7", "index 4")
@@ -162,17 +162,17 @@ def test_a_bad_entry_far_down_a_column_is_named(name):
     ids=lambda column: f"{type(column).__name__} {str(column)[:20]!r}",
 )
 @pytest.mark.parametrize("name", COLUMNS)
-def test_what_is_not_real_numbers_is_refused(name, column):
+def test_entries_that_are_not_real_numbers_are_an_error(name, column):
     refused(name, column, (TypeError, ValueError) if isinstance(column, list) else TypeError)
 
 
 @pytest.mark.parametrize("name", ["fit scores", "fit targets", "isotonic_regression y", "call scores"])
-def test_nothing_at_all_is_a_type_error(name):
+def test_none_is_a_type_error(name):
     refused(name, None, TypeError)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_the_first_entry_that_is_no_number_is_named(name):
+def test_the_error_names_the_first_entry_that_is_not_a_number(name):
     refused(name, [0, 1, "two", 3, "four"], TypeError, "two")
     refused(name, np.array([0, 1, 2, "x", 4], dtype=object), TypeError, "x", "index 3")
     refused(name, [0, 1, None, 3, 4], TypeError, "None", "index 2")
@@ -198,7 +198,7 @@ def test_the_first_entry_that_is_no_number_is_named(name):
     ids=lambda column: f"{type(column).__module__} {getattr(column, 'dtype', '') or column.type}",
 )
 @pytest.mark.parametrize("name", COLUMNS)
-def test_missing_entries_are_refused_and_located(name, missing):
+def test_missing_entries_are_rejected_and_located(name, missing):
     refused(name, missing, (TypeError, ValueError), "index 2")
 
 
@@ -212,7 +212,7 @@ def test_a_column_has_one_dimension(name):
 
 
 @pytest.mark.parametrize("empty", [[], np.empty(0), np.empty(0, int), pd.Series(dtype=float)])
-def test_no_rows_at_all_is_refused(empty):
+def test_no_rows_at_all_is_an_error(empty):
     with pytest.raises(ValueError, match=r"`scores`.*at least one"):
         sf.fit(empty, empty)
     with pytest.raises(ValueError, match=r"`scores`.*at least one"):
@@ -236,7 +236,7 @@ def test_columns_of_different_length_are_named_with_their_lengths():
         sf.isotonic_regression([1, 2], weights=[1])
 
 
-def test_bad_targets_are_refused_even_in_rows_of_weight_zero():
+def test_bad_targets_are_rejected_even_in_rows_of_weight_zero():
     with pytest.raises(ValueError, match=r"`targets`.*nan.*index 1"):
         sf.fit([1, 2], [1, nan], sample_weight=[1, 0])
     with pytest.raises(ValueError, match=r"`scores`.*nan.*index 1"):
@@ -244,7 +244,7 @@ def test_bad_targets_are_refused_even_in_rows_of_weight_zero():
 
 
 @pytest.mark.parametrize("scores", [[2**53 + 1, 0], [0, -(2**53) - 1], [2**62, 2**62 + 1]])
-def test_integer_scores_that_float64_would_merge_are_refused(scores):
+def test_integer_scores_that_float64_would_merge_are_an_error(scores):
     index = int(np.argmax(np.abs(scores)))
     with pytest.raises(ValueError, match=rf"`scores`.*{scores[index]}.*index {index}"):
         sf.fit(np.array(scores), [0, 1])
@@ -267,20 +267,20 @@ def test_integers_of_more_than_64_bits_are_scores_only_if_float64_holds_them():
     assert sf.fit([1], [10**30]).values.tolist() == [1e30]  # of targets, values are rounded anyway
 
 
-def test_integers_that_no_kernel_reads_are_refused_or_read_exactly():
+def test_integers_that_no_kernel_reads_are_rejected_or_read_exactly():
     with pytest.raises(ValueError, match=rf"`targets`.*{2**64 - 1}.*index 1"):
         sf.fit([1, 2], np.array([0, 2**64 - 1], dtype=np.uint64))
     assert sf.fit([1], np.array([2**63 - 1], dtype=np.uint64)).values.tolist() == [2.0**63]
 
 
-def test_wide_floats_beyond_float64_are_refused():
+def test_wide_floats_beyond_float64_are_an_error():
     huge = np.array([0, 1, 2, 3, np.longdouble("1e4000")], dtype=np.longdouble)
     for name in TARGET_COLUMNS + WEIGHT_COLUMNS:
         refused(name, huge, ValueError, "index 4")
 
 
 @pytest.mark.parametrize("loss", ["nope", "", "SquaredError", "log-loss"])
-def test_an_unknown_name_of_a_loss_is_refused(loss):
+def test_an_unknown_name_of_a_loss_is_an_error(loss):
     for call in (
         lambda: sf.fit([1], [1], loss=loss),
         lambda: sf.isotonic_regression([1], loss=loss),
@@ -290,7 +290,7 @@ def test_an_unknown_name_of_a_loss_is_refused(loss):
 
 
 @pytest.mark.parametrize("loss", [None, 3, ["squared"], sf.losses.SquaredError, len])
-def test_what_is_no_loss_is_a_type_error(loss):
+def test_a_loss_of_a_wrong_type_is_a_type_error(loss):
     for call in (
         lambda: sf.fit([1], [1], loss=loss),
         lambda: sf.isotonic_regression([1], loss=loss),
@@ -309,12 +309,12 @@ def test_a_direction_is_true_or_false_or_auto(increasing):
         sf.isotonic_regression([1], increasing=increasing)
 
 
-def test_a_direction_may_come_from_numpy():
+def test_a_direction_can_come_from_numpy():
     assert sf.fit([1, 2], [1, 0], increasing=np.bool_(False)).n_steps == 2
     assert sf.fit([1, 2], [1, 0], increasing=np.bool_(True)).n_steps == 1
 
 
-def test_a_sequence_has_no_auto():
+def test_isotonic_regression_does_not_accept_auto():
     with pytest.raises(ValueError, match=r"`increasing`.*'auto'"):
         sf.isotonic_regression([1, 2], increasing="auto")
 
@@ -323,7 +323,7 @@ def test_a_sequence_has_no_auto():
     "bounds",
     [(1, 0), (nan, 1), (0, nan), (inf, None), (None, -inf), (inf, inf), (-inf, -inf), (5, -inf)],
 )
-def test_bounds_with_no_number_between_them_are_refused(bounds):
+def test_bounds_with_no_number_between_them_are_an_error(bounds):
     with pytest.raises(ValueError, match=re.escape(f"{bounds!r}")) as caught:
         sf.fit([1], [1], bounds=bounds)
     assert "`bounds`" in str(caught.value)
@@ -336,14 +336,14 @@ def test_bounds_with_no_number_between_them_are_refused(bounds):
         np.array([[0.0], [1.0]]), np.ma.array([0, 1], mask=True),
     ],
 )  # fmt: skip
-def test_bounds_that_are_no_pair_of_numbers_are_refused(bounds):
+def test_bounds_that_are_no_pair_of_numbers_are_an_error(bounds):
     with pytest.raises((TypeError, ValueError), match="`bounds`"):
         sf.fit([1], [1], bounds=bounds)
 
 
 @pytest.mark.parametrize("value", ["cubic", "", "Step", None, 1, ["step"]])
 @pytest.mark.parametrize("name", ["interpolation", "out_of_bounds"])
-def test_an_unknown_choice_is_refused_and_the_choices_are_named(name, value):
+def test_an_unknown_choice_is_rejected_and_the_choices_are_named(name, value):
     with pytest.raises((TypeError, ValueError), match=re.escape(f"{value!r}")) as caught:
         stairs().predict([1.0], **{name: value})
     assert f"`{name}`" in str(caught.value)
@@ -368,7 +368,7 @@ def test_an_unknown_choice_is_refused_and_the_choices_are_named(name, value):
     ],
     ids=lambda argument: f"{type(argument).__name__} {getattr(argument, 'dtype', '')}",
 )
-def test_an_out_that_cannot_hold_the_result_is_refused_and_unchanged(out, error):
+def test_an_out_that_cannot_hold_the_result_is_rejected_and_unchanged(out, error):
     kept = np.array(out)
     with pytest.raises(error, match="`out`"):
         stairs().predict([1.0, 2.0], out=out)
@@ -409,6 +409,18 @@ def test_a_staircase_is_checked_when_it_is_made_by_hand():
 
 
 @pytest.mark.parametrize("kind", ["U1", "complex128", "M8[s]"])
-def test_columns_without_rows_are_told_by_their_kind(kind):
+def test_the_error_for_an_empty_column_of_a_wrong_type_names_the_dtype(kind):
     with pytest.raises(TypeError, match=r"`scores` must be real numbers; got dtype "):
         sf.fit(np.empty(0, dtype=kind), [])
+
+
+class WithoutRepresentation:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("value", [(10**5000, 0), WithoutRepresentation()])
+def test_messages_show_values_that_have_no_representation(value):
+    with pytest.raises(TypeError, match=r"^`bounds` must be .*; got ") as caught:
+        sf.fit([1], [1], bounds=value)
+    assert len(str(caught.value)) < 200

@@ -1,4 +1,4 @@
-"""Files that somebody made to do harm: they are refused by name, before they take much memory.
+"""Hostile files raise an error that names the file and the field, before they use much memory.
 
 `make fuzz-files` looks for more of them.
 """
@@ -78,7 +78,7 @@ def written(path, members, *, places=None, declared=None):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_members_that_overlap_are_refused_before_they_are_read(name, tmp_path):
+def test_overlapping_members_are_rejected_before_they_are_read(name, tmp_path):
     path, kind = tmp_path / "file", CLASSES[name]
     members = saved(kind, path) | {"x.npy": npy(np.zeros(100_000))}
     others = {f"{other}.npy": "x.npy" for other in ("y", "w", "left", "right", "weights", "rows")}
@@ -89,7 +89,7 @@ def test_members_that_overlap_are_refused_before_they_are_read(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_long_directory_is_refused_before_it_is_read(name, tmp_path):
+def test_a_long_directory_is_rejected_before_it_is_read(name, tmp_path):
     path, kind = tmp_path / "file", CLASSES[name]
     members = saved(kind, path)
     written(path, members, places={f"{number}": "header.npy" for number in range(20_000)})
@@ -127,7 +127,7 @@ def test_a_long_directory_is_refused_before_it_is_read(name, tmp_path):
         (npy(np.zeros((3, 1))), "field `{}` must be 1-dimensional of float64; got float64 of shape (3, 1)"),
     ],
 )
-def test_members_that_are_not_the_arrays_they_should_be_are_refused_by_name(name, body, message, tmp_path):
+def test_the_error_for_an_invalid_member_names_the_field(name, body, message, tmp_path):
     path, kind = tmp_path / "file", CLASSES[name]
     field = "x" if kind is sf.Accumulator else "left"
     members = saved(kind, path)
@@ -171,7 +171,7 @@ def test_other_byte_orders_are_read(name, tmp_path):
     assert after == before
 
 
-def test_keys_that_are_no_text_are_refused(tmp_path):
+def test_keys_that_are_not_text_are_an_error(tmp_path):
     path = tmp_path / "file"
     members = saved(sf.StaircaseMap, path)
     written(path, members | {"keys.npy": npy(np.array([97, 255], dtype=np.uint8))})
@@ -223,7 +223,7 @@ def test_weights_of_integers_must_be_within_their_extents(tmp_path):
         assert "field `tally` must hold the weights of rows" in refused(sf.Accumulator, path)
 
 
-def test_weights_whose_sum_is_infinite_are_refused(tmp_path):
+def test_weights_whose_sum_is_infinite_are_an_error(tmp_path):
     path = tmp_path / "file"
     for loss in ("huber", "squared"):
         seen = sf.Accumulator(loss)
@@ -233,7 +233,7 @@ def test_weights_whose_sum_is_infinite_are_refused(tmp_path):
         assert "`sample_weight` must have a finite sum over all rows" in refused(sf.Accumulator, path)
 
 
-def test_parameters_of_single_rows_are_refused_by_the_name_of_the_file(tmp_path):
+def test_the_error_for_parameters_of_single_rows_names_the_file(tmp_path):
     path = tmp_path / "file"
     seen = sf.Accumulator("huber")
     seen.add([1, 2], [1.5, 2.5])
@@ -267,7 +267,7 @@ def test_a_small_file_takes_little_memory(tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["[],", "{},", '"ab",', "[{}],"])
-def test_text_of_little_but_names_and_brackets_is_refused_before_it_is_parsed(unit, tmp_path):
+def test_text_that_is_mostly_names_and_brackets_is_rejected_before_it_is_parsed(unit, tmp_path):
     path = tmp_path / "stairs.json"
     path.write_text(document(left=f"[{unit * 400_000}1]"))
     message, most = peak(lambda: refused(sf.Staircase, path))
@@ -276,7 +276,7 @@ def test_text_of_little_but_names_and_brackets_is_refused_before_it_is_parsed(un
 
 
 @pytest.mark.parametrize("unit", ["1,", "0.1,", '"inf",', "1e5,"])
-def test_numbers_take_at_most_some_times_the_size_of_their_text(unit, tmp_path):
+def test_the_memory_for_numbers_is_proportional_to_the_text(unit, tmp_path):
     path = tmp_path / "stairs.json"
     path.write_text(document(left=f"[{unit * 200_000}1]"))
     message, most = peak(lambda: refused(sf.Staircase, path))
@@ -284,7 +284,7 @@ def test_numbers_take_at_most_some_times_the_size_of_their_text(unit, tmp_path):
     assert most < 18 * path.stat().st_size
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
+def test_a_file_that_is_too_large_is_rejected_before_it_is_read(tmp_path):
     path = tmp_path / "stairs.json"
     with open(path, "wb") as file:
         file.truncate(2**31 + 1)  # a hole
@@ -293,7 +293,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
     assert most < 1 << 23
 
 
-def test_a_pipe_that_does_not_end_is_not_read_for_ever(monkeypatch):
+def test_an_endless_pipe_is_rejected(monkeypatch):
     if not os.path.exists("/dev/zero"):
         pytest.skip("there is no /dev/zero")
     monkeypatch.setattr("staircase_fast.storage.files.MAX_BYTES", 1 << 22)
@@ -318,7 +318,7 @@ def test_values_in_messages_are_short():
     assert len(str(caught.value)) < 500
 
 
-def test_integers_of_too_many_digits_are_refused():
+def test_integers_of_too_many_digits_are_an_error():
     with pytest.raises(ValueError, match=r"^a staircase must be JSON text; Exceeds the limit"):
         sf.Staircase.from_json(document(left=f"[{'9' * 5000}]"))
 
@@ -339,13 +339,13 @@ def test_predictors_of_many_folds_and_online_fits_of_many_blocks_are_loaded():
     assert sf.Online.from_json(online.to_json()).staircase() == online.staircase()
 
 
-def test_deep_nesting_is_refused():
+def test_deep_nesting_is_an_error():
     for text in ("[" * 100_000, "[       " * 100_000 + "]" * 100_000):
         with pytest.raises(ValueError, match=r"^a staircase must be (arrays of numbers|a flat JSON object); this text"):
             sf.Staircase.from_json(text)
 
 
-def test_memory_that_runs_out_is_not_said_to_be_a_damaged_file(tmp_path, monkeypatch):
+def test_a_memory_error_is_not_reported_as_a_damaged_file(tmp_path, monkeypatch):
     def no_memory(*args, **options):
         raise MemoryError
 
@@ -357,7 +357,7 @@ def test_memory_that_runs_out_is_not_said_to_be_a_damaged_file(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("exposure", [[1.0], [1.0, 1.0], [2.0]])
-def test_exposures_of_single_rows_are_refused_by_an_online_fit_and_its_files(exposure, tmp_path):
+def test_exposures_of_single_rows_are_rejected_by_an_online_fit_and_its_files(exposure, tmp_path):
     loss = sf.losses.PoissonDeviance(exposure)
     with pytest.raises(ValueError, match=r"`loss` must have an update rule: .*each with one parameter"):
         sf.Online(loss)
@@ -367,7 +367,7 @@ def test_exposures_of_single_rows_are_refused_by_an_online_fit_and_its_files(exp
     assert "`loss` must have an update rule" in refused(sf.Online, path)
 
 
-def test_compressed_archives_are_refused(tmp_path):
+def test_compressed_archives_are_an_error(tmp_path):
     path = tmp_path / "seen.npz"
     saved(sf.Accumulator, path)
     with np.load(path) as file:

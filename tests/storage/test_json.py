@@ -1,4 +1,4 @@
-"""The JSON form: it keeps every float, and nothing invalid comes in."""
+"""JSON documents: exact numbers, and errors for invalid content."""
 
 import json
 import math
@@ -37,7 +37,7 @@ def no_such_constant(name):
 
 
 @given(rows(), st.booleans(), st.sampled_from(["squared", "log"]))
-def test_every_staircase_comes_back_bit_for_bit(rows, increasing, loss):
+def test_json_preserves_every_bit(rows, increasing, loss):
     targets = rows.targets if loss == "squared" else rows.targets > 0
     stairs = sf.fit(rows.scores, targets, sample_weight=rows.weights, increasing=increasing, loss=loss)
     text = stairs.to_json()
@@ -135,7 +135,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatc
     assert [entry.name for entry in tmp_path.iterdir()] == ["stairs.json"]
 
 
-def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         sf.Staircase.load(tmp_path / "nothing.json")
     with pytest.raises(FileNotFoundError):
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", pickle.dumps([1, 2]), b"\x80", b"[1, 2]", b"null"])
-def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
+def test_files_with_other_content_are_an_error(tmp_path, content):
     path = tmp_path / "stairs.json"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"\w"):
@@ -154,13 +154,13 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("entry", "shown"), [(True, "True"), (None, "None"), ("x", "'x'"), (1 << 2000, "an integer of 2001 bits")]
 )
-def test_what_is_no_number_is_told_as_what_it_is(field, entry, shown):
+def test_the_error_for_an_entry_that_is_not_a_number_shows_it(field, entry, shown):
     document = json.loads(sf.fit([1], [1]).to_json()) | {field: [entry]}
     with pytest.raises(ValueError, match=f"field `{field}` must hold numbers; got {shown} at index 0"):
         sf.Staircase.from_json(json.dumps(document))
 
 
-def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
+def test_errors_about_the_content_of_a_file_name_the_file(tmp_path):
     staircase, archive = tmp_path / "staircase.json", tmp_path / "cities.staircases"
     sf.fit([1], [1]).save(staircase)
     sf.fit_groups([1, 2], [1, 2], ["a", "b"]).save(archive)
@@ -190,7 +190,7 @@ def test_what_is_wrong_with_a_file_is_told_by_its_name(tmp_path):
         assert str(refused.value).startswith(f"{path}: "), kind
 
 
-def test_a_folder_that_is_not_there_is_told_by_the_path_that_was_given(tmp_path, monkeypatch):
+def test_the_error_for_a_missing_folder_names_the_path_of_the_caller(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = os.path.join("none", "model.json")
     with pytest.raises(FileNotFoundError) as refused:
@@ -198,7 +198,7 @@ def test_a_folder_that_is_not_there_is_told_by_the_path_that_was_given(tmp_path,
     assert refused.value.filename == path
 
 
-def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):
+def test_files_and_texts_have_a_maximum_size(tmp_path, monkeypatch):
     monkeypatch.setattr("staircase_fast.storage.files.MAX_BYTES", 100)
     path = tmp_path / "stairs.json"
     example().save(path)
@@ -208,36 +208,36 @@ def test_a_file_or_text_too_large_to_be_ours_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", [None, 3, b"{}", bytearray(b"{}"), {"format": 1}, ["{}"]])
-def test_what_is_not_text_is_a_type_error(text):
+def test_json_that_is_not_a_str_is_a_type_error(text):
     with pytest.raises(TypeError, match=type(text).__name__):
         sf.Staircase.from_json(text)
 
 
-def test_every_beginning_of_a_text_is_refused():
+def test_truncated_text_is_an_error():
     text = example().to_json()
     for end in range(len(text)):
         refused(text[:end])
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null", '"staircase"', "true"])
-def test_a_text_that_is_no_object_is_refused(text):
+def test_json_that_is_not_an_object_is_an_error(text):
     assert "object" in refused(text)
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_missing_field_is_named(field):
+def test_the_error_names_a_missing_field(field):
     document = json.loads(example().to_json())
     del document[field]
     assert re.search(rf"`{field}`.*missing", refused(json.dumps(document)))
 
 
-def test_an_unknown_field_is_named():
+def test_the_error_names_an_unknown_field():
     document = json.loads(example().to_json()) | {"colour": "red"}
     assert "`colour`" in refused(json.dumps(document))
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_that_stands_there_twice_is_named(field):
+def test_the_error_names_a_field_that_appears_twice(field):
     text = example().to_json()
     value = json.dumps(json.loads(text)[field])
     for first in (value, "null"):
@@ -327,7 +327,7 @@ WRONG = {  # field: what it cannot be
         for value in values
     ],
 )
-def test_a_wrong_value_is_refused_by_the_name_of_its_field(field, value):
+def test_the_error_for_an_invalid_value_names_the_field(field, value):
     document = json.loads(example().to_json()) | {field: value}
     message = refused(json.dumps(document))
     # Where two fields contradict each other, the message may name either.
@@ -336,7 +336,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_field(field, value):
     assert len(message) < 1_000
 
 
-def test_all_arrays_empty_is_refused():
+def test_all_arrays_empty_is_an_error():
     document = json.loads(example().to_json())
     document |= {field: [] for field in ARRAYS}
     assert "`left`" in refused(json.dumps(document))
@@ -344,7 +344,7 @@ def test_all_arrays_empty_is_refused():
 
 @pytest.mark.parametrize("field", ARRAYS)
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
-def test_numbers_that_are_not_finite_are_refused_in_any_spelling(field, literal):
+def test_numbers_that_are_not_finite_are_rejected_in_any_spelling(field, literal):
     document = json.loads(example().to_json())
     document[field][1] = "HERE"
     message = refused(json.dumps(document).replace('"HERE"', literal))
@@ -352,7 +352,7 @@ def test_numbers_that_are_not_finite_are_refused_in_any_spelling(field, literal)
 
 
 @pytest.mark.parametrize("opening", ["[", '{"left":', '{"loss":{"name":'])
-def test_deep_nesting_is_refused(opening):
+def test_deep_nesting_is_an_error(opening):
     refused(opening * 200_000)
     closing = "}" * opening.count("{") + "]" * opening.count("[")
     nested = opening * 50_000 + "1" + closing * 50_000
@@ -360,7 +360,7 @@ def test_deep_nesting_is_refused(opening):
     refused(example().to_json().replace('"left": [', f'"left": [{nested}, '))
 
 
-def test_integers_of_many_digits_are_refused():
+def test_integers_of_many_digits_are_an_error():
     for field in ARRAYS:
         document = json.loads(example().to_json())
         document[field][0] = "HERE"
@@ -368,7 +368,7 @@ def test_integers_of_many_digits_are_refused():
 
 
 @given(st.data())
-def test_a_damaged_text_is_refused_or_is_a_valid_staircase(data):
+def test_a_damaged_text_is_rejected_or_is_a_valid_staircase(data):
     text = example().to_json()
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, min(start + 12, len(text))))

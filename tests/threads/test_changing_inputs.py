@@ -19,7 +19,7 @@ from staircase_fast import losses
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
 from staircase_fast.bisection import solve
 from staircase_fast.calibration import _venn
-from staircase_fast.groups import _together, fits
+from staircase_fast.groups import _groups, grouped
 from staircase_fast.inputs.rows import check_weights
 from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
 from staircase_fast.staircase import _lookup
@@ -129,7 +129,7 @@ def test_groups_outside_of_their_range_are_counted_within_the_array(guarded, ran
     ranks = np.array([2, 0, 1] if ranked else [], dtype=np.int32)
     numbers, counts = guarded(7, np.int32), guarded(3, np.uint32)
     counts[:] = 0
-    _together.number(groups, 5, ranks, numbers, counts)
+    _groups.number_rows(groups, 5, ranks, numbers, counts)
     assert numbers[:3].tolist() == ([2, 0, 1] if ranked else [0, 1, 2])
     assert counts.sum() == 7
     assert ((numbers >= 0) & (numbers < 3)).all()
@@ -138,19 +138,19 @@ def test_groups_outside_of_their_range_are_counted_within_the_array(guarded, ran
 def test_ranks_outside_of_their_range_are_counted_within_the_array(guarded):
     numbers, counts = guarded(2, np.int32), guarded(2, np.uint32)
     counts[:] = 0
-    _together.number(np.array([0, 1]), 0, np.array([-1, 9], dtype=np.int32), numbers, counts)
+    _groups.number_rows(np.array([0, 1]), 0, np.array([-1, 9], dtype=np.int32), numbers, counts)
     assert counts.tolist() == [2, 0]
 
 
 def test_runs_of_groups_are_counted_where_rows_are_found():
     begins = np.zeros(2, np.int64)
-    assert _together.find_begins(np.array([0, 0, 1], dtype=np.int32), begins) == 2
-    assert _together.find_begins(np.array([0, 1, 0], dtype=np.int32), begins) == 3
+    assert _groups.find_begins(np.array([0, 0, 1], dtype=np.int32), begins) == 2
+    assert _groups.find_begins(np.array([0, 1, 0], dtype=np.int32), begins) == 3
 
 
 def test_groups_that_no_longer_stand_together_are_brought_together(monkeypatch):
-    look = _together.look
-    monkeypatch.setattr(_together, "look", lambda groups: (*look(groups)[:2], 2))  # as if there had been two runs
+    scan = _groups.scan_numbers
+    monkeypatch.setattr(_groups, "scan_numbers", lambda groups: (*scan(groups)[:2], 2))  # as if there had been two runs
     found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 5], [7, 9, 7, 9])
     assert found[7].values.tolist() == [1.5]
     assert found[9].values.tolist() == [3.0]
@@ -158,13 +158,15 @@ def test_groups_that_no_longer_stand_together_are_brought_together(monkeypatch):
 
 @pytest.mark.parametrize("times", [0, 1])
 def test_rows_of_groups_that_are_no_longer_valid_are_refused(monkeypatch, times):
-    means, left = fits._means, [times]
+    fit_all, left = grouped.fit_all, [times]
 
-    def changed(*given):
+    def changed(*given, **options):
         left[0] -= 1
-        return means(*given) if left[0] >= 0 else None
+        if left[0] < 0:
+            raise grouped.NotLabels
+        return fit_all(*given, **options)
 
-    monkeypatch.setattr(fits, "_means", changed)
+    monkeypatch.setattr(grouped, "fit_all", changed)
     with pytest.raises(RuntimeError, match="changed during the call"):
         sf.fit_groups([1, 2, 1, 2], [0.5, 1, 3, 5], [7, 9, 7, 9], increasing="auto", bounds=(1, 2))
 

@@ -1,4 +1,4 @@
-"""Fits of the columns of a table: each is, to the last bit, the fit of its column alone."""
+"""fit_columns: each staircase equals the fit of its column, to the last bit."""
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ def check(scores, targets, sample_weight=None, **options):
 @pytest.mark.parametrize("kind", [np.float64, np.float32, ">f8", np.int64])
 @pytest.mark.parametrize("increasing", [True, False, "auto"])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_each_column_is_fitted_as_it_is_alone(order, kind, increasing, n_threads, monkeypatch):
+def test_each_column_equals_its_own_fit(order, kind, increasing, n_threads, monkeypatch):
     monkeypatch.setattr(threads, "ROWS_EACH", 50)
     scores = np.asarray(10 * X, dtype=kind, order=order)
     scores.setflags(write=False)
@@ -44,7 +44,7 @@ def test_each_row_has_its_own_parameter_in_every_column():
     check(X, NOISE, RNG.integers(0, 3, N) + 0.0, loss=sf.losses.Expectile(RNG.random(N)))
 
 
-def test_columns_may_be_strided_or_one():
+def test_tables_can_be_strided_or_have_one_row_or_column():
     check(np.repeat(X, 2, axis=1)[::2, ::2], NOISE[::2])
     check(X[:, :1], NOISE[:, :1])
     check(X[:1], NOISE[:1])
@@ -52,7 +52,7 @@ def test_columns_may_be_strided_or_one():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_long_columns_are_fitted_as_they_are_alone(n_threads, monkeypatch):
+def test_long_columns_equal_their_own_fits(n_threads, monkeypatch):
     monkeypatch.setattr(survey, "FEW_ROWS", 100)
     check(X, LABELS, n_threads=n_threads)
     check(X, NOISE, RNG.random(N) + 0.5, n_threads=n_threads)
@@ -114,13 +114,13 @@ def test_predictions_of_a_table_are_the_same_for_any_number_of_threads(monkeypat
         (X, NOISE, np.ones((N, K, 1)), r"`sample_weight` must have rows and columns; got shape \(200, 4, 1\)"),
     ],
 )
-def test_tables_of_the_wrong_form_are_refused(scores, targets, weights, text):
+def test_tables_of_the_wrong_shape_are_an_error(scores, targets, weights, text):
     with pytest.raises(ValueError, match=text):
         sf.fit_columns(scores, targets, sample_weight=weights)
 
 
 @pytest.mark.parametrize("targets", [NOISE, LABELS])
-def test_bad_entries_are_refused_with_their_row_and_column(targets):
+def test_the_error_for_an_invalid_entry_names_its_row_and_column(targets):
     for place, value, text in (
         (0, np.nan, r"`scores\[:, 2\]` must not be NaN; got nan at index 7"),
         (1, np.inf, r"`targets\[:, 2\]` must be finite; got inf at index 7"),
