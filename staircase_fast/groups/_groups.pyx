@@ -10,9 +10,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._types cimport floating, number
+from staircase_fast.groups._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
 from staircase_fast.groups._travel cimport ONE_DOUBLE, THREE_DOUBLES, double_in
-from staircase_fast.stack._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
-from staircase_fast.stack._sort cimport Triple
+from staircase_fast.stack._sort cimport RankedRow
 from staircase_fast.stack._stack cimport empty_stack
 
 
@@ -28,7 +28,7 @@ cdef Task new_task(
     cdef Task task
     cdef Room room
     cdef Py_ssize_t n = most_rows
-    room.rows = <Triple *>work
+    room.rows = <RankedRow *>work
     room.spare = room.rows + n
     room.starts = <Py_ssize_t *>(room.spare + n)
     room.y = <double *>(room.starts + n)

@@ -79,8 +79,8 @@ def test_rows_beyond_all_live_buckets_are_arranged_within_the_array(guarded):
 def test_a_fit_of_no_rows_is_refused():
     x = np.sort(RNG.random(100))
     rows = survey.Runs(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
-    kept = survey.Kept(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
-    live = survey.Live(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
+    kept = survey.LiveRows(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
+    live = survey.LiveBuckets(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
     scale = scale_of(extent_of(x, 1), UNIT_WEIGHTS, 100)
     with pytest.raises(RuntimeError, match="changed during the call"):
         survey.finish(kept, rows, scale, live, 0, 1, False, decreasing=False, bounds=(-np.inf, np.inf))

@@ -29,7 +29,7 @@ WEIGHTS = RNG.random(N) + 0.1
 def many_parts(monkeypatch):
     """Inputs of a few thousand rows are shared among threads as large ones are."""
     monkeypatch.setattr(threads, "ROWS_EACH", 1000)
-    monkeypatch.setattr(survey, "_MANY_KEPT", 100)
+    monkeypatch.setattr(survey, "_ROWS_TO_SORT_IN_THREADS", 100)
 
 
 @pytest.fixture(autouse=True)
