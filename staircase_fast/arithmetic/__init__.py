@@ -1,7 +1,7 @@
 """Numbers: exact sums and one pass over a column.  This room knows nothing about losses or staircases.
 
 One pass over each column (`_column_scan.pxd`, `_scan.pyx`) finds NaN, the sort order, the extremes and whether all
-entries are integers.  From the extremes follows how wide exact sums must be (`_scale.pxd`).  Sums of weight * target are
+entries are integers.  The extremes determine how wide exact sums must be (`_scale.pxd`).  Sums of weight * target are
 integers in a common unit (`_exact.pxd`), because a rounded sum can put a sample on the wrong step.  They are rounded
 once per step (`_rounded.pxd`).  `exact.py` is the Python side.
 

@@ -238,9 +238,6 @@ cdef inline double block_mean(
     cdef double mean
     if stack.known[block]:
         sums = words_of(stack, block)
-    elif end - start == 1:
-        weight[0] = 1.0 if weights == NULL else weights[start]
-        return <double>y[start] + 0.0                    # -0.0 becomes 0.0
     else:
         if number is float or number is double:
             if weights == NULL and stack.scale.cut != 0 and end - start <= QUICK_MEAN_ROWS:
@@ -269,6 +266,9 @@ cdef inline void finish(
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
         if sum_t is int64_t:
             value = narrow_mean((<sum_t *>stack.s)[block], ws[block])
+        elif end - start == 1 and not stack.known[block]:
+            value = <double>y[start] + 0.0               # -0.0 becomes 0.0
+            weight = 1.0 if weights == NULL else weights[start]
         else:
             value = block_mean(stack, y, weights, block, start, end, &weight)
         value = min(max(value, lo), hi)

@@ -11,7 +11,6 @@ rows.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +31,6 @@ _ROWS_PER_BUCKET = 16
 _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.3  # share of rows in live buckets from which on sorting all rows is as fast
 _SUMMARY_BYTES = 16
-_LOWER_HALF = slice(sys.byteorder == "big", None, 2)
 
 
 Table = NDArray[np.unsignedinteger[Any]]  # one word per bucket for labels, or four: a Summary (`_summary.pxd`)
@@ -114,7 +112,7 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
         table = _survey_labels(rows, bucket_map, shares, np.dtype(np.uint32))
         # short words are faster; if a bucket has more than 65535 rows, some are missing from the total
-        complete = _rows_in(table) == len(rows.scores)
+        complete = (table & 0xFFFF).sum(dtype=np.int64) == len(rows.scores)
         return table if complete else _survey_labels(rows, bucket_map, shares, np.dtype(np.uint64))
     centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
 
@@ -127,10 +125,6 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
     for other in others:
         _survey.add_summaries(table, other)
     return table
-
-
-def _rows_in(table: Table) -> int:
-    return int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64))
 
 
 def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
