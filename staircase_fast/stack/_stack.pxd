@@ -26,7 +26,7 @@
 #
 # Preconditions: arrays with room for every block, weights > 0, finite targets, contiguous rows.
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -228,23 +228,16 @@ cdef inline void push_rows(
     stack.n = top + 1
 
 
-cdef inline double block_mean(
+cdef inline double exact_mean(
     Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end,
     double *weight
 ) noexcept nogil:
-    """The mean of a block, rounded once; `weight` is set to its weight, rounded once."""
+    """The mean of a block from its exact sums, rounded once; `weight` is set to its weight, rounded once."""
     cdef uint64_t scratch[MAX_WORDS]              # touching a page of `words` for the first time would be slow
     cdef uint64_t *sums = scratch
-    cdef double mean
     if stack.known[block]:
         sums = words_of(stack, block)
     else:
-        if number is float or number is double:
-            if weights == NULL and stack.scale.cut != 0 and end - start <= QUICK_MEAN_ROWS:
-                mean = quick_mean(y + start, end - start, stack.scale.cut)
-                if mean == mean:
-                    weight[0] = <double>(end - start)
-                    return mean
         sum_rows(stack, y, weights, sums, start, end)
     weight[0] = rounded_weight(stack.scale, sums)
     return rounded_mean(stack.scale, sums)
@@ -261,6 +254,7 @@ cdef inline void finish(
     cdef Py_ssize_t block, n_steps = 0, start, end
     cdef sum_t *ws = <sum_t *>stack.w
     cdef double value, weight = 0.0
+    cdef bint quick = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
@@ -270,7 +264,12 @@ cdef inline void finish(
             value = <double>y[start] + 0.0               # -0.0 becomes 0.0
             weight = 1.0 if weights == NULL else weights[start]
         else:
-            value = block_mean(stack, y, weights, block, start, end, &weight)
+            value = NAN
+            if quick and end - start <= QUICK_MEAN_ROWS and not stack.known[block]:
+                value = quick_mean(y + start, end - start, stack.scale.cut)
+                weight = <double>(end - start)
+            if value != value:
+                value = exact_mean(stack, y, weights, block, start, end, &weight)
         value = min(max(value, lo), hi)
         if n_steps and value == stack.s[n_steps - 1]:
             if sum_t is int64_t:
