@@ -181,8 +181,10 @@ def of_columns(
     # which direction is better can be told of the means of steps, but not of what bounds have left of them
     signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
     rows = guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
-    found = _stairs(rows, loss, signs, first_limits, workers) if rows is not None else []
-    if rows is None or not found:
+    try:
+        rows = rows if rows is not None else check_rows(*columns, loss, workers)
+        found = _stairs(rows, loss, signs, first_limits, workers)
+    except survey.NotLabels:
         rows = check_rows(*columns, loss, workers)
         found = _stairs(rows, loss, signs, first_limits, workers)
     if len(found) == 1:
@@ -238,7 +240,7 @@ def _by_loss(
 def _stairs(
     rows: Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
 ) -> list[Staircase]:
-    """The staircases that rise, fall, or both; none if the rows are not what they looked like at a glance."""
+    """The staircases that rise, fall, or both; raises survey.NotLabels if the guess of labels was wrong."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
     unsorted = rows.order.sign == 0
     surveyed = unsorted and survey.suits(rows, scale)
@@ -248,8 +250,6 @@ def _stairs(
     for rising in signs:
         if surveyed:
             steps = survey.fit_unsorted(rows, scale, decreasing=not rising, bounds=limits, n_threads=workers)
-            if steps is None:
-                return []
         else:
             steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)

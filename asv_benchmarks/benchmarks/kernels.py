@@ -8,7 +8,7 @@ from staircase_fast.arithmetic.exact import scale_of
 from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import SquaredError
 from staircase_fast.losses.rows import check_rows
-from staircase_fast.stack import _survey, sorted_rows, survey
+from staircase_fast.stack import _collect, _survey, sorted_rows, survey
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import cells
 
@@ -39,10 +39,10 @@ class Survey:
         directory = np.empty(len(alive) // 32 + 1, dtype=np.uint64)
         self.n_live = _survey.index_live(alive, directory)
         atoms, atom_runs, _ = survey.find_atoms(self.sample, self.map, alive, self.n_live)
-        self.live = survey.Live(self.map, directory, atoms, atom_runs)
-        self.kept, self.runs = self.time_collect()
+        self.live = survey.LiveBuckets(self.map, directory, atoms, atom_runs)
+        self.found, self.runs = self.time_collect()
         if self.table.ndim == 1:
-            _survey.sum_labels(self.table, directory, atom_runs, *self.kept, *self.runs)
+            _collect.sum_labels(self.table, directory, atom_runs, *self.found, *self.runs)
 
     def time_survey(self, *_):
         return survey.survey(self.rows, self.map, self.shares)
@@ -56,7 +56,7 @@ class Survey:
 
     def time_finish(self, n, targets, n_threads):
         survey.finish(
-            self.kept, self.runs, self.scale, self.live, self.n_live, n_threads, len(self.rows.weights) > 0,
+            self.found, self.runs, self.scale, self.live, self.n_live, n_threads, len(self.rows.weights) > 0,
             decreasing=False, bounds=sorted_rows.UNBOUNDED,
         )  # fmt: skip
 

@@ -1,12 +1,12 @@
 """Numbers: exact sums and one pass over a column.  This room knows nothing about losses or staircases.
 
-A sum that is rounded can put a sample on the wrong step, so sums of weight * target are integers in a common unit
-(`_exact.pxd`), as wide as the data needs (`_scale.pxd`), and are rounded once per step (`_rounded.pxd`).  Before that,
-one pass over each column (`_column_scan.pxd`, `_scan.pyx`) finds NaN, the sort order, the extremes and whether all
-entries are integers.  `exact.py` is the Python side of both.
+One pass over each column (`_column_scan.pxd`, `_scan.pyx`) finds NaN, the sort order, the extremes and whether all
+entries are integers.  The extremes determine how wide exact sums must be (`_scale.pxd`).  Sums of weight * target are
+integers in a common unit (`_exact.pxd`), because a rounded sum can put a sample on the wrong step.  They are rounded
+once per step (`_rounded.pxd`).  `exact.py` is the Python side.
 
-`_double_double.pxd` adds in twice the precision of a double.  `_types.pxd` has the types that all kernels share,
-`_branchless.pxd` and `_simd.pxd` the few instructions that Cython has no words for.
+`_double_double.pxd` computes rounding errors.  `_types.pxd` has the types that all kernels share, `_branchless.pxd` and
+`_simd.pxd` the few instructions that Cython cannot express.
 
 Tests: tests/arithmetic.
 """

@@ -1,7 +1,4 @@
-# What C says in one instruction and Cython does not.
-#
-# The lesser and the greater of two numbers without a branch: an if could be mispredicted for every other row.
-# A prefetch asks for memory that will be needed soon, and does nothing else.
+# Minimum and maximum without a branch, which could be mispredicted for every other row, and prefetch.
 
 from libc.stdint cimport int32_t, uint64_t
 

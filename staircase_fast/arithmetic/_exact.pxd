@@ -1,25 +1,23 @@
-# Sums that are never rounded.
+# Exact sums: wide integers that are never rounded.
 #
-# Every finite double is an integer times a power of two, so a column of them, its products with a column of weights,
-# and all their sums are integers in one common unit.  A block keeps its two sums, S = sum(w*y) and W = sum(w), as such
-# integers: little-endian 64-bit words, two's complement, as many as the data needs (`exact.scale_of` counts them).
-#
-# Why not double-double, or floats in bins?  They are exact for most data and wrong for the rest: a tie decided by the
-# last bit of a rounded sum puts samples on the wrong step.  Integers are exact for all data, their addition does not
-# care about order, chunks or threads, they cannot overflow here, and for labels and counts they are one machine word.
+# Every finite double is an integer times a power of two.  So the targets, their products with the weights, and all sums
+# of these are integers in a common unit.  A block has two such sums, S = sum(w*y) and W = sum(w).  Each is a
+# little-endian array of 64-bit words in two's complement, as wide as the data needs (`_scale.pxd`).
 #
 #     one sample     y = m_y * 2**q_y,  w = m_w * 2**q_w,  with m < 2**64
-#     S counts in    2**(y_unit + w_unit)
-#     W counts in    2**w_unit
+#     unit of S      2**(y_unit + w_unit)
+#     unit of W      2**w_unit
 #
-# The price is paid only where it buys something: the stack compares rounded sums of known error first and comes here
-# when those cannot tell (`_blocks.pxd`); values are rounded from these sums, once per step (`_rounded.pxd`).
+# Why not double-double sums?  They are exact for most data and wrong for the rest: a comparison that depends on the
+# last bit of a rounded sum can put samples on the wrong step.  Integers are exact for all data, and their sum does not
+# depend on the order of rows, on chunks or on threads.  They cannot overflow here.  Labels and counts need one word.
 #
-# Assumed of the caller: finite numbers, a Scale that fits them, buffers of the Scale's size.
+# Preconditions: finite numbers, a Scale made for them, buffers of the Scale's size.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from staircase_fast.arithmetic._double_double cimport two_product
 from staircase_fast.arithmetic._types cimport number
 
 cdef extern from *:
@@ -46,30 +44,39 @@ cdef extern from *:
     """
     uint64_t multiply_words "staircase_multiply" (uint64_t a, uint64_t b, uint64_t *high) noexcept nogil
 
-# The widest sums there are: products reach from 2**-2148 to 2**2048 and 2**63 of them may be added, plus the sign.
+# The widest sums: products reach from 2**-2148 to 2**2048, up to 2**63 of them are added, and there is a sign.
 cdef enum:
     MAX_S_WORDS = 67
     MAX_W_WORDS = 34
     MAX_WORDS = MAX_S_WORDS + MAX_W_WORDS
 
+# Units and widths of exact sums.  Python has the same fields in `exact.Scale`; they are always passed by name.
 ctypedef struct Scale:
-    int y_unit
-    int w_unit
-    int s_words
-    int w_words
-    bint narrow       # integer targets and weights, one word each: no shifting, exact comparison at once
-    bint tame         # sums, and products of sums, stay well within the range of doubles
-    double greatest   # largest magnitude of a target
-    double cut        # of products, of their errors and of weights, see Pending; 0 where that does not apply
-    double cut_error
-    double cut_weight
+    int y_unit            # targets are multiples of 2**y_unit
+    int w_unit            # weights are multiples of 2**w_unit
+    int s_words           # words of S
+    int w_words           # words of W
+    bint narrow           # integer targets and weights whose sums fit int64: no shifts, exact comparisons at once
+    bint tame             # sums and products of two sums stay well within the range of doubles
+    double greatest       # largest magnitude of a target
+    double cut            # splits products in two (see Pending); 0 if the parts would not be short enough
+    double cut_error      # splits the rounding errors of products
+    double cut_weight     # splits weights
+
 
 cdef inline Scale unpacked(object scale) except *:
-    """The fields of an exact.Scale, a named tuple."""
+    """An exact.Scale as a struct."""
     cdef Scale s
-    (
-        s.y_unit, s.w_unit, s.s_words, s.w_words, s.narrow, s.tame, s.greatest, s.cut, s.cut_error, s.cut_weight
-    ) = scale
+    s.y_unit = scale.y_unit
+    s.w_unit = scale.w_unit
+    s.s_words = scale.s_words
+    s.w_words = scale.w_words
+    s.narrow = scale.narrow
+    s.tame = scale.tame
+    s.greatest = scale.greatest
+    s.cut = scale.cut
+    s.cut_error = scale.cut_error
+    s.cut_weight = scale.cut_weight
     return s
 
 
@@ -80,7 +87,7 @@ ctypedef struct Dyadic:
 
 
 cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
-    """`value` as an integer times a power of two, with an exponent not below `unit`."""
+    """`value` as an integer times a power of two, with an exponent of at least `unit`."""
     cdef Dyadic d
     cdef double real
     cdef uint64_t bits
@@ -98,7 +105,7 @@ cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
     else:
         d.m = (~<uint64_t>value) + 1 if d.negative else <uint64_t>value
         d.q = 0
-    if d.q < unit:                           # only zeros leave: every value is a multiple of 2**unit
+    if d.q < unit:                           # shifts out zeros only: every value is a multiple of 2**unit
         d.m = d.m >> (unit - d.q) if unit - d.q < 64 else 0
         d.q = unit
     return d
@@ -140,18 +147,18 @@ cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noe
     add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
 
 
-# Most rows need no integer arithmetic of their own.  Adding and subtracting a large constant rounds a double to a
-# multiple of the constant's last bit, exactly, and leaves an exact rest.  Where both parts are short enough
-# (exact.scale_of knows), doubles hold their sums over CUT_ROWS rows without rounding, and one addition of integers is
-# due for that many rows.  A product w*y is two doubles, its rounding and the error of that.
+# Integer arithmetic for every row would be slow.  Instead, each double is split in two: adding and subtracting a large
+# constant, the *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.  If both parts are
+# short (`_scale.set_cuts`), doubles hold their sums over CUT_ROWS rows without rounding.  These pending sums are then
+# added to the integers at once.  A product w*y is first split into its rounded value and its rounding error.
 
 cdef enum:
     CUT_ROWS = 1024
 
 ctypedef struct Pending:
-    double product[2]     # sums of both parts of fl(w*y)
-    double error[2]       # of w*y - fl(w*y); not used without weights
-    double weight[2]      # of w; not used without weights
+    double product[2]     # sums of both parts of the rounded products w*y
+    double error[2]       # the same for their rounding errors; not used without weights
+    double weight[2]      # the same for the weights; not used without weights
     int64_t rows
 
 
@@ -162,7 +169,7 @@ cdef inline void add_parts(double *parts, double value, double cut) noexcept nog
 
 
 cdef inline void pend(Scale scale, Pending *pending, double y) noexcept nogil:
-    """One row without a weight."""
+    """Add one row of weight 1 to the pending sums."""
     add_parts(pending.product, y, scale.cut)
     pending.rows += 1
 
@@ -176,7 +183,7 @@ cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w
 
 
 cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
-    """Move what doubles hold into words."""
+    """Add the pending sums to the exact sums, and reset them."""
     cdef int unit = scale.y_unit + scale.w_unit, part
     for part in range(2):
         add_double(sums, scale.s_words, pending.product[part], unit)
@@ -184,50 +191,44 @@ cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weigh
             add_double(sums, scale.s_words, pending.error[part], unit)
             add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
     if not weighted:
-        # other batches of a stream may have finer weights
+        # the unit of weights is not 1 if other batches of a stream have fractional weights
         add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, -scale.w_unit, False)
     memset(pending, 0, sizeof(Pending))
 
 
 cdef inline void add_double(uint64_t *words, int n_words, double value, int unit) noexcept nogil:
-    """words += value / 2**unit, which is an integer."""
+    """words += value / 2**unit; the quotient must be an integer."""
     cdef Dyadic d = dyadic(value, unit)
     add_shifted(words, n_words, d.m, 0, d.q - unit, d.negative)
-
-
-cdef inline double two_product(double a, double b, double *error) noexcept nogil:
-    """fl(a * b), and what rounding lost; for factors well within range."""
-    cdef double product = a * b
-    cdef double c = 134217729.0 * a, a_high = c - (c - a), a_low = a - a_high
-    cdef double d = 134217729.0 * b, b_high = d - (d - b), b_low = b - b_high
-    error[0] = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product
 
 
 cdef inline void add_rows(
     Scale scale, uint64_t *sums, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
-    """S += w*y and W += w for the rows [start, end); weights may be NULL: all are 1."""
-    cdef Pending lanes[2]
+    """S += w*y and W += w for the rows [start, end); if `weights` is NULL, all are 1.
+
+    Rows alternate between two pending sums, so that consecutive additions do not wait for each other.
+    """
+    cdef Pending pending[2]
     cdef Py_ssize_t i, stop
     if scale.cut == 0 or end - start < 4 or not (number is float or number is double):
         for i in range(start, end):
             add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
         return
-    memset(lanes, 0, 2 * sizeof(Pending))
+    memset(pending, 0, 2 * sizeof(Pending))
     while start < end:
         stop = min(end, start + 2 * CUT_ROWS)
         if weights == NULL:
             for i in range(start, stop - 1, 2):
-                pend(scale, &lanes[0], y[i])
-                pend(scale, &lanes[1], y[i + 1])
+                pend(scale, &pending[0], y[i])
+                pend(scale, &pending[1], y[i + 1])
             if (stop - start) & 1:
-                pend(scale, &lanes[0], y[stop - 1])
+                pend(scale, &pending[0], y[stop - 1])
         else:
             for i in range(start, stop):
-                pend_weighted(scale, &lanes[i & 1], y[i], weights[i])
-        flush(scale, &lanes[0], sums, weights != NULL)
-        flush(scale, &lanes[1], sums, weights != NULL)
+                pend_weighted(scale, &pending[i & 1], y[i], weights[i])
+        flush(scale, &pending[0], sums, weights != NULL)
+        flush(scale, &pending[1], sums, weights != NULL)
         start = stop
 
 
@@ -282,7 +283,7 @@ cdef inline void multiply(const uint64_t *a, int n_a, const uint64_t *b, int n_b
 
 
 cdef inline int exact_order(Scale scale, const uint64_t *a, const uint64_t *b) noexcept nogil:
-    """The sign of mean(a) - mean(b): of S_a * W_b - S_b * W_a."""
+    """The sign of mean(a) - mean(b), that is, of S_a * W_b - S_b * W_a."""
     cdef bint a_negative = is_negative(a, scale.s_words), b_negative = is_negative(b, scale.s_words)
     cdef int n_words = scale.s_words + scale.w_words, order
     cdef uint64_t s[MAX_S_WORDS]

@@ -1,14 +1,16 @@
-# From exact sums to the nearest double.
+# Round exact sums and their quotients to the nearest double, ties to even.
 #
-# Assumed of the caller: magnitudes (no sign), a divisor that is not zero, a result that a double can hold.
+# Two doubles per sum usually decide the rounding (`quick_ratio`); otherwise the exact quotient is compared with the
+# midpoints between neighbouring doubles (`careful_ratio`).
+#
+# Preconditions: magnitudes without sign, a nonzero divisor, a result within the range of doubles.
 
 from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._exact cimport (
-    MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply, two_product,
-)
+from staircase_fast.arithmetic._double_double cimport two_product, two_sum
+from staircase_fast.arithmetic._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply
 from staircase_fast.arithmetic._types cimport number
 
 
@@ -20,6 +22,17 @@ cdef inline double rounded(
     if value != value:
         return careful_ratio(above, n_above, below, n_below, unit)
     return value
+
+
+cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:
+    """s/w rounded to nearest; zero is +0.0."""
+    cdef uint64_t above = <uint64_t>(-s if s < 0 else s), below = <uint64_t>w
+    cdef double mean
+    if above <= <uint64_t>1 << 53 and below <= <uint64_t>1 << 53:
+        mean = <double>above / <double>below             # both exact: one rounding
+    else:
+        mean = rounded(&above, 1, &below, 1, 0)
+    return 0.0 - mean if s < 0 else mean
 
 
 cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogil:
@@ -47,10 +60,10 @@ cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept no
     return rounded(sums + scale.s_words, scale.w_words, &one, 1, scale.w_unit)
 
 
-# Quick: two doubles for each sum, where those hold it and decide.
+# Quick: two doubles per sum.
 
 cdef inline bint split_words(const uint64_t *words, int n_words, double *high, double *low) noexcept nogil:
-    """A magnitude as the exact sum of two doubles, the first of which is its rounding; False from 2**106 on."""
+    """Split a magnitude below 2**106 into its rounded value and the exact remainder; return False if it is larger."""
     cdef double middle, rest
     cdef int i
     for i in range(2, n_words):
@@ -63,24 +76,17 @@ cdef inline bint split_words(const uint64_t *words, int n_words, double *high, d
         if words[1] >> 42:
             return False
         high[0] = <double>words[1] * 18446744073709551616.0
-    low[0] = two_sum(middle, rest, &rest)                # rest: what a double could not hold of the lower word
+    low[0] = two_sum(middle, rest, &rest)                # rest: the part of the lower word that does not fit a double
     high[0] = two_sum(high[0], low[0], low)
     low[0] += rest
     high[0] = two_sum(high[0], low[0], low)
     return True
 
 
-cdef inline double two_sum(double a, double b, double *error) noexcept nogil:
-    """fl(a + b), and what rounding lost."""
-    cdef double total = a + b, b_part = total - a
-    error[0] = (a - (total - b_part)) + (b - b_part)
-    return total
-
-
 cdef inline double quick_ratio(
     const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
 ) noexcept nogil:
-    """What careful_ratio returns, or NaN where two doubles are not enough to tell."""
+    """The same as careful_ratio, or NaN if two doubles do not decide the rounding."""
     cdef double a_high, a_low, b_high, b_low, quotient, product, error, rest, margin
     if not split_words(above, n_above, &a_high, &a_low) or not split_words(below, n_below, &b_high, &b_low):
         return NAN
@@ -95,12 +101,12 @@ cdef inline double quick_ratio(
     return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
 
 
-# A mean of few rows: the sum is exactly two doubles, and the rest of dividing those by a small number is exact as well.
+# The mean of a few rows: their sum is exactly two doubles, and the remainder of its division by n is exact.
 
 cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcept nogil:
-    """The mean of n <= 64 numbers, rounded to nearest, or NaN where it is too close to zero.
+    """The mean of n <= 64 numbers, rounded to nearest, or NaN if it is too close to zero.
 
-    `cut` is that of their Scale, not 0: the upper and the lower parts of the numbers each have an exact sum.
+    `cut` is that of their Scale and not 0: the upper and the lower parts of the numbers each have an exact sum.
     """
     cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
     cdef Py_ssize_t i
@@ -129,16 +135,16 @@ cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcep
 cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
     """total - quotient*count, for a count <= 64 and a quotient within some ulps of total/count.
 
-    The result is a small multiple of the quotient's last bit, so that nothing is rounded.
+    The result is a small multiple of the quotient's last bit, so it is exact.
     """
     cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
     return (total - upper * count) - (quotient - upper) * count
 
 
-# Careful: any size, by comparing with the midpoints between doubles.
+# Careful: numbers of any size, by comparison with the midpoints between doubles.
 
 cdef inline double leading(const uint64_t *words, int n_words, int *exponent) noexcept nogil:
-    """A magnitude as double * 2**exponent, relative error below 2**-51 (5.42e-20 is 2**-64)."""
+    """A magnitude as double * 2**exponent, with a relative error below 2**-51 (5.42e-20 is 2**-64)."""
     cdef int top = n_words - 1
     while top > 0 and words[top] == 0:
         top -= 1
@@ -149,7 +155,7 @@ cdef inline double leading(const uint64_t *words, int n_words, int *exponent) no
 cdef inline double approximate_ratio(
     const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
 ) noexcept nogil:
-    """above/below * 2**unit for magnitudes, within 2**-50 of its size, or within 2**-1074 where it is subnormal."""
+    """above/below * 2**unit, with a relative error below 2**-50, or an absolute one below 2**-1074 if subnormal."""
     cdef int up, down
     cdef double ratio = leading(above, n_above, &up)
     ratio /= leading(below, n_below, &down)
@@ -194,9 +200,9 @@ cdef inline int compare_ratio(
 cdef inline double careful_ratio(
     const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
 ) noexcept nogil:
-    """What `rounded` returns, always; infinite or NaN if the divisor is zero or the ratio overflows.
+    """above/below * 2**unit, rounded to nearest; infinite or NaN if the divisor is zero or the ratio overflows.
 
-    An approximation is moved to its neighbour until the exact ratio lies between the two midpoints around it.
+    Starts from an approximation and moves to a neighbour until the exact ratio lies between the midpoints around it.
     """
     cdef double value = approximate_ratio(above, n_above, below, n_below, unit), lower
     cdef Dyadic d

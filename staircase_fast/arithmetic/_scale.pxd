@@ -1,4 +1,4 @@
-# How wide integers must be so that no sum is ever rounded.
+# The Scale of some rows: units and widths of integers that hold all sums of these rows exactly.
 
 from libc.math cimport fabs, frexp, ldexp
 
@@ -9,7 +9,7 @@ from staircase_fast.arithmetic._exact cimport Scale
 ctypedef struct Width:
     int unit
     int bits
-    int last              # 2**last is at most the smallest magnitude that is not zero; where all are zero, unit + bits
+    int last              # 2**last is at most the smallest nonzero magnitude; 1 if all entries are zero
 
 
 cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept nogil:
@@ -37,17 +37,17 @@ cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept 
 
 
 cdef inline Scale roomy_scale_of(Range targets, Range weights, Py_ssize_t n) noexcept nogil:
-    """The scale of sums of n rows and many more.
+    """The scale for n rows if more may follow.
 
-    Units are powers of 2**64, and there is room for many rows: sums that must be wider, because a finer or a larger
-    number arrives, become so by whole words, and never often.
+    Units are powers of 2**64, and there is room for many more rows.  If a finer or a larger number arrives, the sums
+    are widened by whole words; that is rare.
     """
-    cdef int count = 32 if n >> 32 == 0 else 62           # bits of as many rows as there is room for
+    cdef int count = 32 if n >> 32 == 0 else 62           # room for 2**count rows
     cdef Scale scale = scale_of(targets, weights, (<Py_ssize_t>1 << count) - 1)
     cdef int w_bits
     if scale.narrow:
         return scale
-    scale.y_unit &= ~63                                   # rounded down, of negative ones too
+    scale.y_unit &= ~63                                   # rounds down, also if negative
     scale.w_unit &= ~63
     w_bits = top_of(weights) - scale.w_unit + count
     scale.w_words = (w_bits + 63) // 64
@@ -56,20 +56,20 @@ cdef inline Scale roomy_scale_of(Range targets, Range weights, Py_ssize_t n) noe
 
 
 cdef inline int top_of(Range column) noexcept nogil:
-    """The exponent of a power of two, at least 2, that is above all magnitudes."""
+    """The exponent of a power of two that is above all magnitudes; at least 1."""
     cdef int above
     frexp(max(fabs(column.lowest), fabs(column.highest)), &above)
-    return min(max(above, 1), 1024)                      # C leaves the exponents of infinity and NaN open
+    return min(max(above, 1), 1024)                      # frexp: exponent unspecified for infinity and NaN
 
 
 cdef inline void set_cuts(Scale *scale, Width y, Width w) noexcept nogil:
-    """The constants that cut products, their rounding errors and weights in two, or zeros.
+    """Set the cuts of products, of their rounding errors and of weights (`_exact.Pending`), or leave them 0.
 
-    Numbers below 2**top that are multiples of 2**unit are cut at 2**(top - 43).  1024 of the upper parts sum to less
-    than 2**(top + 10), 53 bits; 1024 of the lower ones to less than 2**(top - 34), 53 bits where top - unit <= 87.
+    Numbers below 2**top that are multiples of 2**unit are split at 2**(top - 43).  1024 upper parts sum to less than
+    2**(top + 10), which is 53 bits; 1024 lower parts sum to less than 2**(top - 34), 53 bits if top - unit <= 87.
     """
     cdef int unit = y.unit + w.unit, top = unit + y.bits + w.bits
-    # a product's last bit is 53 below its first, or is that of the exact product, whichever is higher
+    # the last bit of a rounded product: 52 below its first bit, or that of the exact product, whichever is higher
     cdef int product_unit = max(y.last + w.last - 52, unit)
     if top - product_unit > 87 or top - 53 - unit > 87 or w.bits > 87 or not -900 < unit < top < 900:
         return
@@ -85,7 +85,7 @@ cdef inline Width width_of(Range column) noexcept nogil:
         return Width(0, 1, 1)
     frexp(greatest, &above)
     frexp(column.least, &least)
-    above = min(above, 1024)                             # C leaves the exponents of infinity and NaN open
+    above = min(above, 1024)                             # frexp: exponent unspecified for infinity and NaN
     least = min(max(least, -1073), 1024)
     unit = 0 if column.integral else max(least - 53, -1074)
     return Width(unit, max(above - unit, 1), least - 1)

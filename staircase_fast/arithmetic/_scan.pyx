@@ -1,54 +1,32 @@
-"""One pass over a column: what the layers above must know before they may trust it.
+"""One pass over a column, before anything else is computed from it.
 
-Kernels here assume n >= 1 and nothing else.
+Preconditions: n >= 1, any values.
 """
 
 from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Monotonicity, Range, fill_buckets, monotonicity_of, range_of,
 )
-from staircase_fast.arithmetic._exact cimport Scale
+from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
 from staircase_fast.arithmetic._types cimport floating, number
 
-
-def extent(const number[::1] values not None):
-    """(first entry that is not finite or -1, lowest, highest, least magnitude above 0, all integers?)."""
-    cdef Range found
-    with nogil:
-        found = range_of(&values[0], values.shape[0])
-    return fields_of_range(found)
-
-
-def scale_of(object targets not None, object weights not None, Py_ssize_t n):
-    """The fields of the exact.Scale for `n` rows with these extents."""
-    return fields_of(scale_for(unpacked(targets), unpacked(weights), n))
-
-
-def roomy_scale_of(object targets not None, object weights not None, Py_ssize_t n):
-    """The same for rows of which more may come."""
-    return fields_of(roomy_scale_for(unpacked(targets), unpacked(weights), n))
-
-
-cdef Range unpacked(object extent) except *:
-    cdef Range r
-    r.first_bad, r.lowest, r.highest, r.least, r.integral = extent
-    return r
-
-
-cdef object fields_of(Scale s):
-    sizes = s.y_unit, s.w_unit, s.s_words, s.w_words
-    return *sizes, bool(s.narrow), bool(s.tame), s.greatest, s.cut, s.cut_error, s.cut_weight
+ROWS_PER_BUCKET = BUCKET_ROWS
 
 
 def order(const floating[::1] scores not None):
     """(index of the first NaN or -1, whether scores never decrease, never increase; if so, whether two are equal)."""
-    cdef Monotonicity rising
+    cdef Monotonicity found
     with nogil:
-        rising = monotonicity_of(&scores[0], scores.shape[0])
-    return rising.first_nan, bool(rising.up), bool(rising.down), bool(rising.tied)
+        found = monotonicity_of(&scores[0], scores.shape[0])
+    return found.first_nan, bool(found.up), bool(found.down), bool(found.tied)
 
 
-ROWS_PER_BUCKET = BUCKET_ROWS
+def extent(const number[::1] values not None):
+    """The fields of the exact.Extent of a column."""
+    cdef Range found
+    with nogil:
+        found = range_of(&values[0], values.shape[0])
+    return fields_of(found)
 
 
 def summarise(
@@ -63,8 +41,29 @@ def summarise(
     cdef Bucket *out = <Bucket *>&buckets[0, 0] if buckets.shape[0] else NULL
     with nogil:
         y_range = fill_buckets(&targets[0], w, NULL, n, out, &w_range)
-    return fields_of_range(y_range), fields_of_range(w_range)
+    return fields_of(y_range), fields_of(w_range)
 
 
-cdef object fields_of_range(Range r):
+def scale_of(object targets not None, object weights not None, Py_ssize_t n):
+    """The exact.Scale for `n` rows with these extents, as a dict."""
+    return scale_for(range_from(targets), range_from(weights), n)
+
+
+def roomy_scale_of(object targets not None, object weights not None, Py_ssize_t n):
+    """The same if more rows may follow."""
+    return roomy_scale_for(range_from(targets), range_from(weights), n)
+
+
+def fields_in_kernels(object scale not None):
+    """The struct that kernels make of an exact.Scale, as a dict.  Only tests need it."""
+    return unpacked(scale)
+
+
+cdef Range range_from(object extent) except *:
+    cdef Range r
+    r.first_bad, r.lowest, r.highest, r.least, r.integral = extent
+    return r
+
+
+cdef object fields_of(Range r):
     return r.first_bad, r.lowest, r.highest, r.least, bool(r.integral)

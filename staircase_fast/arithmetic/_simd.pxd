@@ -1,6 +1,6 @@
-# Two doubles at once: what SSE2 does, which every x86-64 processor has, and plain C elsewhere.
+# Two doubles at a time: SSE2, which every x86-64 processor has, or plain C.
 #
-# Compilers do not find this by themselves: they may not reorder sums, nor take the lesser of two for a minimum.
+# Compilers do not vectorise these loops: they may not reorder sums, and `a < b ? a : b` is a minimum only without NaN.
 
 cdef extern from *:
     """

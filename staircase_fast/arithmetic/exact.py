@@ -1,4 +1,4 @@
-"""What kernels find out about columns and hand to each other (`_range.pxd`, `_scale.pxd`)."""
+"""Results of a pass over a column (`_column_scan.pxd`), and the scale of exact sums (`_scale.pxd`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from staircase_fast.arithmetic import _scan
 
 
 class Extent(NamedTuple):
-    """What one pass over a column finds (`_scan.extent`)."""
+    """Extremes of a column of targets or weights."""
 
-    first_bad: int  # index of the first entry that is not finite, or -1; the rest holds only if it is -1
+    first_bad: int  # index of the first entry that is not finite, or -1; the other fields are valid only if -1
     lowest: float
     highest: float
-    least: float  # smallest magnitude that is not zero, or inf
+    least: float  # smallest nonzero magnitude; at most 1 if there are integers; inf if all are 0
     integral: bool  # every entry is an integer
 
 
 class Scale(NamedTuple):
-    """The unit and width of exact sums; `_exact.pxd` says what they count."""
+    """Units and widths of exact sums; `_exact.pxd` explains the fields.  Kernels read them by name."""
 
     y_unit: int
     w_unit: int
@@ -43,15 +43,15 @@ NOTHING = Extent(-1, np.inf, -np.inf, np.inf, True)
 
 
 class Order(NamedTuple):
-    """What one pass over scores finds (`_scan.order`)."""
+    """Sort order of a column of scores."""
 
     first_nan: int  # its index, or -1
     sign: int  # 1: scores never decrease; -1: they never increase; 0: neither
-    tied: bool  # some are equal; holds only if they are in order
+    tied: bool  # some are equal; valid only if sign is not 0
 
 
 def order_of(scores: NDArray[Any], n_threads: int) -> Order:
-    """The order of a column that has entries."""
+    """The order of a nonempty column."""
     shares = threads.parts(len(scores), n_threads)
     found = threads.each(lambda part: _scan.order(scores[part]), shares)
     nans, rises, falls, tied = zip(*found, strict=True)
@@ -63,34 +63,30 @@ def order_of(scores: NDArray[Any], n_threads: int) -> Order:
 
 
 def extent_of(column: NDArray[Any], n_threads: int) -> Extent:
-    """The extent of a column that has entries."""
+    """The extent of a nonempty column."""
     shares = threads.parts(len(column), n_threads)
-    found = threads.each(lambda part: Extent(*_scan.extent(column[part])), shares)
-    return _joined(shares, found)
+    return _extent_of_parts(shares, threads.each(lambda part: Extent(*_scan.extent(column[part])), shares))
 
 
-def _joined(shares: list[slice], found: Sequence[Extent]) -> Extent:
-    """The extent of a column from those of its parts."""
+def _extent_of_parts(shares: list[slice], found: Sequence[Extent]) -> Extent:
     bad = (part.start + one.first_bad for part, one in zip(shares, found, strict=True) if one.first_bad >= 0)
     return joined_extent(*found)._replace(first_bad=next(bad, -1))
 
 
 def joined_extent(*found: Extent) -> Extent:
-    """The extent of finite entries from those of some of them each."""
+    """The extent of several columns together, all of them finite."""
     _, lowest, highest, least, integral = zip(*found, strict=True)
     return Extent(-1, min(lowest), max(highest), min(least), all(integral))
 
 
-class Summary(NamedTuple):
-    """What one pass over rows in score order finds, no two of one score (`_scan.summarise`)."""
+def summary_of(
+    targets: NDArray[Any], weights: NDArray[np.float64], n_threads: int
+) -> tuple[NDArray[np.float64], Extent, Extent]:
+    """Sums of consecutive rows in score order, without ties, and the extents of both columns.
 
-    buckets: NDArray[np.float64]  # room for a value per row; at its end, sums of some rows side by side
-    targets: Extent
-    weights: Extent
-
-
-def summary_of(targets: NDArray[Any], weights: NDArray[np.float64], n_threads: int) -> Summary:
-    """The summary of columns that have entries."""
+    The sums are at the end of an array with one entry per row.  The stack later fills that array with values from its
+    start (`_rows.pxd`).
+    """
     n, size = len(targets), _scan.ROWS_PER_BUCKET
     values = np.empty(n)
     buckets = values[n - n // size * 4 :].reshape(-1, 4)
@@ -103,9 +99,9 @@ def summary_of(targets: NDArray[Any], weights: NDArray[np.float64], n_threads: i
         return Extent(*y_extent), Extent(*w_extent)
 
     y_found, w_found = zip(*threads.each(summarise, shares), strict=True)
-    return Summary(values, _joined(shares, y_found), _joined(shares, w_found))
+    return values, _extent_of_parts(shares, y_found), _extent_of_parts(shares, w_found)
 
 
 def scale_of(targets: Extent, weights: Extent, n: int) -> Scale:
     """The scale in which `n` products of a target and a weight, and any sums of them, are integers."""
-    return Scale(*_scan.scale_of(targets, weights, n))
+    return Scale(**_scan.scale_of(targets, weights, n))

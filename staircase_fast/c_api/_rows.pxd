@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport uint64_t
 
 from staircase_fast.arithmetic._column_scan cimport Monotonicity, Range, monotonicity_of, range_of
-from staircase_fast.arithmetic._rounded cimport two_sum
+from staircase_fast.arithmetic._double_double cimport two_sum
 from staircase_fast.cython_api cimport (
     SF_ALL_WEIGHTS_ZERO, SF_NEGATIVE_COUNT, SF_NULL_POINTER, SF_OK, SF_SCORE_IS_NAN, SF_TARGET_NOT_FINITE,
     SF_TOO_MANY_ROWS, SF_WEIGHTS_OVERFLOW, SF_WEIGHT_NEGATIVE, SF_WEIGHT_NOT_FINITE,

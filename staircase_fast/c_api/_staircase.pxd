@@ -6,8 +6,7 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
 from staircase_fast.staircase._cells cimport Cell, Map
-from staircase_fast.staircase._follow cimport Index, Stairs, fill_index, follow, index_of, no_index
-from staircase_fast.staircase._steps cimport Entry
+from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of, no_index
 
 cdef enum:
     FEW_QUERIES = 2000        # that no index is made for

@@ -8,8 +8,7 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._exact cimport MAX_W_WORDS, add_words, compare_words, multiply, multiply_words
-from staircase_fast.arithmetic._rounded cimport rounded
-from staircase_fast.stack._stack cimport narrow_mean
+from staircase_fast.arithmetic._rounded cimport narrow_mean, rounded
 
 cdef enum:
     NO_QUERY = -1

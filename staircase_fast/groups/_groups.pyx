@@ -19,8 +19,8 @@ from libc.string cimport memcpy
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._types cimport BATCH, floating, number
-from staircase_fast.stack._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
-from staircase_fast.stack._sort cimport Triple
+from staircase_fast.groups._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
+from staircase_fast.stack._sort cimport RankedRow
 from staircase_fast.stack._stack cimport empty_stack
 
 ctypedef fused integer:
@@ -167,7 +167,7 @@ cdef Task new_task(
     cdef Task task
     cdef Room room
     cdef Py_ssize_t n = max_rows
-    room.rows = <Triple *>work
+    room.rows = <RankedRow *>work
     room.spare = room.rows + n
     room.starts = <Py_ssize_t *>(room.spare + n)
     room.y = <double *>(room.starts + n)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.staircase import export_checks, pieces
-from staircase_fast.staircase.as_sql import COLUMNS, joined, name_of, options, unnested, value_on
+from staircase_fast.staircase import pieces
+from staircase_fast.staircase.as_sql import COLUMNS, check_text, joined, name_of, options, unnested, value_on
 from staircase_fast.staircase.pieces import Pieces
 from staircase_fast.typing import Dialect, Interpolation
 
@@ -40,7 +40,9 @@ def expression(
     duck, linear, clip = options(dialect, interpolation, out_of_bounds)
     rising = bool(found.increasing[0]) if len(np.unique(found.increasing)) == 1 else None
     keys = list(found)
-    export_checks.keys_in_text(keys)
+    for place, each in enumerate(keys):
+        if isinstance(each, str):
+            check_text("keys", each, place)
     kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
     tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
     write = _asof_join if duck else _bucket

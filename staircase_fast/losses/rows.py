@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     targets_extent: Extent
     weights_extent: Extent
     order: Order
-    buckets: NDArray[np.float64] | None = None  # of a Summary
+    buckets: NDArray[np.float64] | None = None  # from `summary_of`
 
 
 def check_rows(

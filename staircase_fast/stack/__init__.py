@@ -1,17 +1,17 @@
 """The block-merge stack: steps that are means (paper, sections IV and V).
 
-Samples in score order are pushed onto a stack of blocks; blocks merge while the left one is not below the right one
-(`_stack.pxd`).  Each sample is pushed and merged at most once, so the fit takes O(n).
+Rows in score order are pushed onto a stack of blocks; blocks merge while the left mean is at least the right one
+(`_stack.pxd`; start reading there).  Each row is pushed once and merged at most once, so the fit takes O(n).
 
-Sorted rows go onto the stack directly (`sorted_rows.py`).  Unsorted rows are usually not sorted: the survey
-(`survey.py`) finds the few per cent of rows that can be step boundaries, and only those are sorted and pushed.
+Sorted rows go onto the stack directly (`sorted_rows.py`, `_rows.pxd`).  Unsorted rows are usually not sorted: the
+survey (`survey.py`) finds the few per cent of rows that can be step boundaries, and only those are sorted and pushed.
 
     survey   sum the rows of each bucket, in any order       _survey.pyx, _summary.pxd
-    plan     find the buckets that can contain a boundary    _plan.pxd, _live.pxd
-    collect  gather the rows of those buckets                _survey.pyx
-    finish   sort them, and push rows and bucket sums        _finish.pyx
+    plan     find the buckets that can contain a boundary    _plan.pxd
+    collect  gather the rows of those buckets, sum the rest  _collect.pyx
+    finish   sort the gathered rows, and push all in order   _finish.pyx
 
-Small inputs take one compiled call (`_small.pyx`).  Losses that need the order use `sorting.py`.  `update_rule.py` is
+Up to 256 rows take one compiled call (`_small.pyx`).  Losses that need the order use `sorting.py`.  `update_rule.py` is
 the stack for a user's own update rule.
 
 Tests: tests/stack.

@@ -1,13 +1,12 @@
-"""The end of a fit that does not sort its rows: put live rows and quiet runs in order, and merge them.
+"""Finish: the last part of a fit that does not sort its rows (survey.py).
 
-What was kept of the rows is sorted, bucket by bucket.  Between live buckets lie runs of quiet ones, each wholly on one
-step; all of an atom, a frequent score, counts as one observation.  Their exact sums are known (_survey.pyx), so that
-the stack never has to look at their rows.
+The collected rows are sorted, bucket by bucket.  Then they and the runs between them (_collect.pyx) are pushed onto the
+stack in score order.  A run is one block: all its rows lie on one step, and its exact sums are known.
 
-    item           a row, or a run, in score order: x its score (NaN: a run of quiet buckets), y its target, w its
-                   weight, run[i] its run, or -1 for a row, tied[i] whether its score is that of the row before
+    item i         a row or a run: its score x[i] (NaN: a run of quiet buckets), target y[i], weight w[i],
+                   number run[i] (-1: a row); tied[i]: whether item i - 1 has the same score
 
-Kernels here assume clean input: at least one item, finite numbers, no NaN but the one above.
+Preconditions: at least one item, finite numbers, no NaN except the one above.
 """
 
 from libc.math cimport INFINITY, NAN
@@ -18,13 +17,13 @@ from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
 from staircase_fast.arithmetic._types cimport floating, number
-from staircase_fast.stack._live cimport live_before
-from staircase_fast.stack._sort cimport Triple, bits_of, double_of, rank_of, score_of, sort_rows
+from staircase_fast.stack._plan cimport live_before
+from staircase_fast.stack._sort cimport RankedRow, bits_of, double_of, rank_of, score_of, sort_rows
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
 from staircase_fast.staircase._cells cimport Map, bucket_of, map_of
 
 cdef enum:
-    AHEAD = 16                # rows whose memory is asked for before they are needed
+    AHEAD = 16                # rows are prefetched this many rows ahead
 
 ctypedef struct Items:
     double *x
@@ -39,25 +38,25 @@ def gather(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
-    const uint32_t[::1] kept not None,        # IN  numbers of rows
+    const uint32_t[::1] collected not None,   # IN  numbers of rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
-    uint64_t[:, ::1] rows not None,           # OUT Triple
-    int32_t[::1] places not None,             # OUT how many live buckets are before that of the row
+    uint64_t[:, ::1] rows not None,           # OUT RankedRow
+    int32_t[::1] places not None,             # OUT number of live buckets before the row's bucket
 ):
-    """The rows that were kept."""
+    """Copy the collected rows."""
     cdef Map cells = map_of(bucket_map)
-    cdef Py_ssize_t i, row, n = kept.shape[0]
-    cdef Triple *out
+    cdef Py_ssize_t i, row, n = collected.shape[0]
+    cdef RankedRow *out
     with nogil:
         for i in range(n):
-            row = kept[min(i + AHEAD, n - 1)]
+            row = collected[min(i + AHEAD, n - 1)]
             prefetch(&scores[row])
             prefetch(&targets[row])
             if weights.shape[0]:
                 prefetch(&weights[row])
-            row = kept[i]
-            out = <Triple *>&rows[i, 0]
+            row = collected[i]
+            out = <RankedRow *>&rows[i, 0]
             out.rank = rank_of(scores[row])
             out.y = bits_of(<double>targets[row])
             out.w = bits_of(weights[row] if weights.shape[0] else 1.0)
@@ -65,43 +64,44 @@ def gather(
 
 
 def arrange(
-    const uint64_t[:, ::1] rows not None,     # IN  Triple
+    const uint64_t[:, ::1] rows not None,     # IN  RankedRow
     const int32_t[::1] places not None,       # IN
-    Py_ssize_t[::1] ends not None,            # OUT where the rows of each live bucket end; and one more entry
-    uint64_t[:, ::1] arranged not None,       # OUT Triple, by bucket
+    Py_ssize_t[::1] ends not None,            # OUT end of the rows of each live bucket, and one more entry
+    uint64_t[:, ::1] arranged not None,       # OUT RankedRow, by bucket
 ):
-    """A counting sort by bucket."""
+    """Order the rows by bucket: a counting sort."""
     cdef Py_ssize_t i, q, place, n_live = ends.shape[0] - 1
-    cdef Triple *out = <Triple *>&arranged[0, 0]
+    cdef RankedRow *out = <RankedRow *>&arranged[0, 0]
     with nogil:
         memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
         for i in range(places.shape[0]):
-            ends[min(places[i], n_live - 1) + 1] += 1     # a score that has changed may be beyond all live buckets
+            ends[min(places[i], n_live - 1) + 1] += 1     # a score that changed during the call may be beyond them
         for q in range(n_live):
             ends[q + 1] += ends[q]
         for i in range(places.shape[0]):      # ends[q] moves from the start to the end of live bucket q
             place = min(places[i], n_live - 1)
-            out[ends[place]] = (<const Triple *>&rows[i, 0])[0]
+            out[ends[place]] = (<const RankedRow *>&rows[i, 0])[0]
             ends[place] += 1
 
 
 def sort_buckets(
-    uint64_t[:, ::1] rows not None,           # IN/OUT Triple, by bucket
+    uint64_t[:, ::1] rows not None,           # IN/OUT RankedRow, by bucket
     const Py_ssize_t[::1] ends not None,      # IN
     Py_ssize_t first,                         # IN  sort live buckets [first, last)
     Py_ssize_t last,
-    uint64_t[:, ::1] spare not None,          # work: as many as are sorted
+    uint64_t[:, ::1] spare not None,          # work: as many rows
 ):
+    """Sort the rows of each bucket."""
     cdef Py_ssize_t q, start = ends[first - 1] if first else 0
-    cdef Triple *whole = <Triple *>&rows[0, 0]
+    cdef RankedRow *all_rows = <RankedRow *>&rows[0, 0]
     with nogil:
         for q in range(first, last):
-            sort_rows(whole + start, ends[q] - start, <Triple *>&spare[0, 0])
+            sort_rows(all_rows + start, ends[q] - start, <RankedRow *>&spare[0, 0])
             start = ends[q]
 
 
 def sequence(
-    const uint64_t[:, ::1] rows not None,     # IN  Triple, in score order
+    const uint64_t[:, ::1] rows not None,     # IN  RankedRow, in score order
     const Py_ssize_t[::1] ends not None,      # IN
     const double[::1] atoms not None,         # IN
     const int32_t[::1] atom_runs not None,    # IN
@@ -112,9 +112,9 @@ def sequence(
     uint8_t[::1] tied not None,
     Py_ssize_t[::1] run not None,
 ):
-    """Put runs between the rows; return how many items there are."""
+    """Put rows and runs in score order; return the number of items."""
     cdef Py_ssize_t n_live = ends.shape[0] - 1, q, i, start = 0
-    cdef const Triple *sorted_rows = <const Triple *>&rows[0, 0]
+    cdef const RankedRow *sorted_rows = <const RankedRow *>&rows[0, 0]
     cdef Items items = Items(&x[0], &y[0], NULL, &tied[0], &run[0], 0)
     if w.shape[0]:
         items.w = &w[0]
@@ -142,9 +142,9 @@ cdef inline void append_run(Items *items, double score, Py_ssize_t q) noexcept n
 
 
 cdef inline Py_ssize_t append_rows(
-    Items *items, const Triple *rows, Py_ssize_t i, Py_ssize_t end, double up_to
+    Items *items, const RankedRow *rows, Py_ssize_t i, Py_ssize_t end, double up_to
 ) noexcept nogil:
-    """Append the rows from i on with scores up to a limit; return the first that is not."""
+    """Append the rows [i, end) with scores up to a limit; return the first row beyond it."""
     cdef double x
     while i < end:
         x = score_of(rows[i].rank)
@@ -177,7 +177,7 @@ def merge_items(
     uint8_t[::1] known not None,              # work
     uint64_t[::1] words not None,             # work
 ):
-    """Fill the first entries of the outputs with the staircase; return how many steps it has."""
+    """Fit the items; write the steps to the start of the outputs and return their number."""
     cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &values[0], &step_weights[0])
     cdef Py_ssize_t n = y.shape[0]
     cdef const double *weights = &w[0] if w.shape[0] else NULL
@@ -208,7 +208,7 @@ cdef inline void push_items(
                 push(stack, y, weights, start, i, <int64_t>exact[0], <int64_t>exact[1], True)
             else:
                 memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
-                # far from 1 the stack asks exact sums alone, and a double need not hold the rounded ones
+                # if not tame, the stack uses exact sums only, and the rounded sum may be out of range
                 push(
                     stack, y, weights, start, i,
                     rounded_sum(stack.scale, exact) if stack.scale.tame else 0.0,

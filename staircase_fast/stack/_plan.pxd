@@ -1,25 +1,28 @@
-# Which buckets of rows can hold the end of a step.
+# The plan: which buckets can contain the end of a step.  (Not in the paper; an argument on the cumulative-sum diagram.)
 #
-# Rows in score order draw a path: after each observation the point (sum of weights, sum of weight*target) so far.  The
-# staircase is the slope of the greatest convex function below that path, and steps end where that function touches the
-# path and bends.  Take any two points of the path: the convex function lies on or below the chord between them.  So a
-# stretch of path that runs strictly above a chord has no end of a step in it.
+# After each row, in score order, plot the point (sum of weights, sum of weight * target) so far.  The staircase is the
+# slope of the greatest convex minorant of this path, and steps end at the vertices of the minorant.  The minorant lies
+# on or below the chord between any two points of the path.  So a part of the path that runs strictly above a chord
+# contains no vertex.
 #
-# Of a bucket we know its weight w, its sum s, its least and greatest target lo and hi.  After mass m inside it the path
-# has climbed at least max(lo*m, s - hi*(w - m)): it stays above two segments that meet in a corner at mass
-# a = (w*hi - s)/(hi - lo).  If start, corner and end are above the chord by more than rounding can explain, all rows of
-# the bucket lie within one step, and if that holds for neighbouring buckets, within the same step.  Such buckets are
-# quiet; the others are live.
+# Of a bucket we know the weight w, the sum s, the least target lo and the greatest target hi.  Inside it, after weight
+# m, the path has risen by at least max(lo*m, s - hi*(w - m)).  This bound is two segments that meet in a corner at
+# m = (w*hi - s) / (hi - lo).  If the start, the corner and the end of the bucket are above a chord by more than the
+# rounding error, all its rows lie on one step: the bucket is *quiet*.  Neighbouring quiet buckets lie on the same step.
+# The other buckets are *live*.
 #
-# Where all targets of some buckets side by side are equal, the path is straight, and a convex function below it that
-# touches it between its ends is as straight there: it can only bend at the ends.  So all but the first and the last of
-# these buckets are quiet, also on the chord.
+# Example: a bucket with the labels 1 and 0, and a chord of slope 1/2.  The corner is at m = 1, where the path may not
+# have risen but the chord has risen by 1/2.  If the bucket starts on the chord, the corner is below it: live.  If it
+# starts 1 above the chord, the corner is 1/2 above it: quiet.
 #
-# Any chords will do.  The best are those of the path through the bucket borders only, found by the stack in plain
-# floating point: where that errs, more buckets are live, and nothing else happens.
+# If all targets of several consecutive buckets are equal, the path is straight there, and the minorant can bend only at
+# the ends.  So all but the first and the last of these buckets are quiet, even on the chord.
+#
+# Any chords are valid.  We use those of the minorant of every `chord_buckets`-th bucket border, found by a stack in
+# plain floating point.  Errors there only make more buckets live.
 
 from libc.math cimport NAN
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport lesser
 from staircase_fast.arithmetic._column_scan cimport Bucket
@@ -30,13 +33,13 @@ cdef inline void plan(
     const summary_t *table,       # IN
     Py_ssize_t n,
     bint decreasing,
-    Py_ssize_t roundings,         # most that a sum has
+    Py_ssize_t roundings,         # largest number of roundings in a sum
     double greatest,              # largest magnitude of a target
     Py_ssize_t *starts,           # work: n
     double *s,                    # work: n
     double *w,                    # work: n
     uint8_t *live,                # OUT
-    Py_ssize_t group,             # buckets between two ends of chords: more make a plan quick, fewer make it good
+    Py_ssize_t chord_buckets,     # chords end at multiples of this; small: slower, fewer live buckets
 ) noexcept nogil:
     """Mark live buckets."""
     cdef Py_ssize_t b, top = -1, start, block, stop
@@ -47,7 +50,7 @@ cdef inline void plan(
         start = b
         s_b = 0.0
         w_b = 0.0
-        for b in range(start, min(n, start + group)):
+        for b in range(start, min(n, start + chord_buckets)):
             bucket = bucket_at(table, b, decreasing)
             s_b += bucket.s
             w_b += bucket.w
@@ -64,41 +67,40 @@ cdef inline void plan(
     for block in range(top + 1):
         stop = starts[block + 1] if block < top else n
         slope = s[block] / w[block]
-        # every sum has at most so many roundings, each at most 2**-53 of a number below twice `greatest` times the
-        # weight; eightfold, to be safe
+        # each rounding is at most 2**-53 of a number below 2 * greatest * weight; eight times that, to be safe
         margin = <double>(roundings + 16) * 1.7763568394002505e-15 * (greatest * w[block])
-        # what summaries lost: at the end of the chord, at the bucket's start, and in its corner
+        # rounding errors of summaries count three times: at the chord's end, at the bucket's start, in its corner
         lost = 0.0
         if summary_t is not Bucket:
             for b in range(starts[block], stop):
                 lost += rounding_of(table, b, slope, greatest * 1e-6)
-        mark(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
-    if not (summary_t is Summary):            # which does not tell whether all targets are equal
-        quieten(table, n, live)
+        mark_live(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
+    if not (summary_t is Summary):            # its extremes are rounded, so it cannot show that all targets are equal
+        unmark_straight(table, n, live)
 
 
-cdef inline void mark(
+cdef inline void mark_live(
     const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin,
     uint8_t *live
 ) noexcept nogil:
-    """Live buckets among [start, stop), whose chord has this slope."""
+    """Mark the live ones of the buckets [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b
-    cdef double gap = -margin, after      # how far above the chord, less the margin
-    cdef bint quiet, cornered
+    cdef double height = -margin, after   # of the path above the chord, less the margin
+    cdef bint quiet, corner_below
     cdef Bucket bucket
     for b in range(start, stop):
         bucket = bucket_at(table, b, decreasing)
-        after = gap + (bucket.s - slope * bucket.w)
-        quiet = lesser(gap, after) > 0.0
-        # the corner lies below the start by (slope - lo)*a; both sides times hi - lo
-        cornered = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= gap * (bucket.hi - bucket.lo)
-        cornered &= (bucket.lo < slope) & (slope < bucket.hi)
-        live[b] = (bucket.w > 0.0) & ((not quiet) | cornered)
-        gap = after
+        after = height + (bucket.s - slope * bucket.w)
+        quiet = lesser(height, after) > 0.0
+        # from the start to the corner, the height falls by (slope - lo) * (w*hi - s) / (hi - lo)
+        corner_below = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= height * (bucket.hi - bucket.lo)
+        corner_below &= (bucket.lo < slope) & (slope < bucket.hi)
+        live[b] = (bucket.w > 0.0) & ((not quiet) | corner_below)
+        height = after
 
 
-cdef inline void quieten(const summary_t *table, Py_ssize_t n, uint8_t *live) noexcept nogil:
-    """Buckets of equal targets between others of the same are quiet.  Empty ones do not count."""
+cdef inline void unmark_straight(const summary_t *table, Py_ssize_t n, uint8_t *live) noexcept nogil:
+    """Unmark buckets whose targets, and those of both neighbours, all equal one number."""
     cdef Py_ssize_t b
     cdef double value
     for b in range(n):
@@ -107,12 +109,33 @@ cdef inline void quieten(const summary_t *table, Py_ssize_t n, uint8_t *live) no
             live[b] = not (only_target(table, n, b - 1, -1) == value == only_target(table, n, b + 1, 1))
 
 
-cdef inline double only_target(const summary_t *table, Py_ssize_t n, Py_ssize_t b, int onwards) noexcept nogil:
-    """The one target of a bucket, or if that is empty, of the next one; NaN, which equals none, if it has several."""
+cdef inline double only_target(const summary_t *table, Py_ssize_t n, Py_ssize_t b, int direction) noexcept nogil:
+    """The target that all rows of bucket b have, or NaN if they differ; empty buckets are skipped."""
     cdef Bucket bucket
     while 0 <= b < n:
         bucket = bucket_at(table, b, False)
         if bucket.w > 0.0:
             return bucket.lo if bucket.lo == bucket.hi else NAN
-        b += onwards
+        b += direction
     return NAN
+
+
+# The directory of live buckets: one word for 32 buckets, so that it stays in cache.  The lower half of directory[k] has
+# a bit for each of the buckets 32k .. 32k + 31; the upper half is the number of live buckets before bucket 32k.
+
+cdef inline bint is_live(const uint64_t *directory, Py_ssize_t bucket) noexcept nogil:
+    return (directory[bucket >> 5] >> (bucket & 31)) & 1
+
+
+cdef inline Py_ssize_t live_before(const uint64_t *directory, Py_ssize_t bucket) noexcept nogil:
+    """The number of live buckets before this one."""
+    cdef uint64_t word = directory[bucket >> 5]
+    return <Py_ssize_t>(word >> 32) + count_bits(<uint32_t>word & ((<uint32_t>1 << (bucket & 31)) - 1))
+
+
+cdef inline uint32_t count_bits(uint32_t bits) noexcept nogil:
+    """The number of set bits: in sums over 2, 4 and 8 bits, then all at once."""
+    bits -= (bits >> 1) & <uint32_t>0x55555555
+    bits = (bits & <uint32_t>0x33333333) + ((bits >> 2) & <uint32_t>0x33333333)
+    bits = (bits + (bits >> 4)) & <uint32_t>0x0F0F0F0F
+    return (bits * <uint32_t>0x01010101) >> 24

@@ -1,10 +1,10 @@
-# Rows in score order onto the stack: row by row where a step may end, else many at once.
+# Push many sorted rows at once, and the whole fit of sorted rows (`merge_rows`).
 #
-# Batch and online fits both push their rows through `push_all`.  Buckets of rows side by side are summed first; those
-# that cannot hold the end of a step (_plan.pxd) go onto the stack as one block, and only rows of the others singly.
-# `merge_rows` is the whole fit of rows in order.
+# The rows are first summed in buckets of BUCKET_ROWS.  In noisy data most buckets are *quiet*: they cannot contain the
+# end of a step (`_plan.pxd`), and consecutive ones are pushed as a single block.  Only the rows of the other, *live*,
+# buckets are pushed one by one.  Batch and online fits both use `push_all`.
 #
-# Assumed of the caller: as in _blocks.pxd.
+# Preconditions: those of `_stack.pxd`.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -15,11 +15,11 @@ from staircase_fast.stack._plan cimport plan
 from staircase_fast.stack._stack cimport Stack, finish, push, push_rows, sum_t
 
 cdef enum:
-    GROUP = 4             # of buckets, in the plan
+    CHORD_BUCKETS = 4     # see `plan`
 
 
 cdef inline bint find_ties(const floating *scores, Py_ssize_t n, uint8_t *tied) noexcept nogil:
-    """tied[i] = whether the score is that of row i - 1; return whether any is."""
+    """Set tied[i] to whether score i equals score i - 1; return whether any does."""
     cdef uint8_t found = 0
     cdef Py_ssize_t i
     tied[0] = 0
@@ -29,40 +29,25 @@ cdef inline bint find_ties(const floating *scores, Py_ssize_t n, uint8_t *tied) 
     return found
 
 
-cdef inline Bucket *buckets_in(double *values, Py_ssize_t n) noexcept nogil:
-    """Room for a bucket of each BUCKET_ROWS rows at the end of an array that the stack fills from its start.
-
-    A bucket is four doubles, less than its rows take: the stack has not reached it before its rows are pushed.
-    """
-    return <Bucket *>(values + n) - n // BUCKET_ROWS
-
-
-cdef inline Py_ssize_t begin(const uint8_t *tied, Py_ssize_t n, Py_ssize_t b, Py_ssize_t before) noexcept nogil:
-    """The first row of bucket b, which has all observations that start within its rows; `before`: of an earlier one.
-
-    Rows up to there need not be looked at again: a tie may be longer than many buckets.
-    """
-    cdef Py_ssize_t i = max(b * BUCKET_ROWS, before)
-    while tied != NULL and i < n and tied[i]:
-        i += 1
-    return i
-
-
 cdef inline void push_all(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, sum_t kind,
     uint8_t *live, bint summarised
 ) noexcept nogil:
-    """Push rows of live buckets, and quiet buckets side by side as one block; where `live` is NULL, every row."""
-    cdef Bucket *buckets = buckets_in(stack.s, n)
+    """Push all rows onto an empty stack; `live` is work space, or NULL: push every row by itself.
+
+    The buckets are at the end of stack.s, filled already if `summarised`.  A bucket is four doubles and its rows are
+    sixteen, so the stack, which grows from the start of that array, does not reach a bucket before its rows are pushed.
+    """
+    cdef Bucket *buckets = <Bucket *>(stack.s + n) - n // BUCKET_ROWS
     cdef Py_ssize_t n_buckets = n // BUCKET_ROWS if live != NULL else 0, b, start, end = 0
     cdef double s, w
     cdef Range ignored
     if n_buckets and not summarised:
         fill_buckets(y, weights, tied, n, buckets, &ignored)
-    # sums are rounded once per bucket, and within one, twice per row at most
+    # sums are rounded once per bucket, and inside a bucket at most twice per row
     plan(
         <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
-        stack.scale.greatest, stack.starts, stack.s, stack.w, live, GROUP
+        stack.scale.greatest, stack.starts, stack.s, stack.w, live, CHORD_BUCKETS
     )
     b = 0
     while b < n_buckets:
@@ -80,7 +65,7 @@ cdef inline void push_all(
                 w += buckets[b].w
                 b += 1
             end = bucket_start(tied, n, b, start)
-            if start < end:                   # within a long tie, no observation starts
+            if start < end:                   # a bucket inside a long tie has no rows
                 push_quiet(stack, y, weights, start, end, s, w, kind)
     push_rows(stack, y, weights, tied, kind, end, n)
 
@@ -89,7 +74,7 @@ cdef inline void push_quiet(
     Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, double s, double w,
     sum_t kind
 ) noexcept nogil:
-    """Push rows of quiet buckets, whose sums are known in doubles, as one block."""
+    """Push the rows of quiet buckets, with their sums in doubles, as one block."""
     cdef int64_t exact_s, exact_w
     if sum_t is int64_t and stack.scale.greatest * w > 9007199254740992.0:       # 2**53: integers may have been rounded
         sum_integers(y, weights, start, end, &exact_s, &exact_w)
@@ -101,6 +86,7 @@ cdef inline void push_quiet(
 cdef inline void sum_integers(
     const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, int64_t *s, int64_t *w
 ) noexcept nogil:
+    """Set s and w to the sums of integer rows."""
     cdef int64_t weight
     cdef Py_ssize_t i
     s[0] = 0
@@ -117,14 +103,14 @@ cdef inline void sum_integers(
 
 
 cdef inline Py_ssize_t work_words(Py_ssize_t n, int n_words) noexcept nogil:
-    """Words of work for n rows, where exact sums have `n_words` of them: see place_work."""
+    """Words of work space for n rows whose exact sums have n_words words; see place_work."""
     return n * n_words + (2 * n + n // BUCKET_ROWS) // <Py_ssize_t>sizeof(uint64_t) + 1
 
 
 cdef inline uint8_t *place_work(Stack *stack, uint64_t *work, Py_ssize_t n) noexcept nogil:
-    """Room for exact sums; return that for the ties of n rows, behind which is that for live buckets.
+    """Give the stack its part of the work space; return the rest: n flags for ties, then one for each bucket.
 
-    What the stack does not reach of it is never touched, so it costs nothing.
+    The operating system provides memory only when it is first written, so unused room for exact sums costs nothing.
     """
     stack.words = work
     stack.known = <uint8_t *>(work + (0 if stack.scale.narrow else n * stack.n_words))
@@ -135,7 +121,7 @@ cdef inline void merge_rows(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t n, double lo, double hi,
     uint8_t *live, bint summarised
 ) noexcept nogil:
-    """The steps of rows in score order, on an empty stack; `tied` is NULL where no two scores are equal."""
+    """Fit sorted rows on an empty stack; `tied` is NULL if all scores differ."""
     if tied == NULL and lo == -INFINITY and hi == INFINITY and is_own_staircase(stack, y, n):
         copy_rows(stack, y, weights, n)
     elif stack.scale.narrow:
@@ -147,9 +133,9 @@ cdef inline void merge_rows(
 
 
 cdef inline bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
-    """Whether targets are strictly monotone, and values that a double holds."""
+    """Whether the targets are strictly monotone and representable as doubles, so that each row is a step."""
     cdef Py_ssize_t i = 1, end
-    # from 2**53 on, integers may be rounded, here and in `greatest`
+    # integers of 2**53 and more may be rounded, here and in `greatest`
     cdef bint fails = not (number is float or number is double) and stack.scale.greatest >= 9007199254740992.0
     while i < n and not fails:
         end = min(n, i + CHUNK)
@@ -164,7 +150,7 @@ cdef inline bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_
 
 
 cdef inline void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
-    """Every row is a step."""
+    """Make each row a step."""
     cdef Py_ssize_t i
     for i in range(n):
         stack.starts[i] = i

@@ -1,7 +1,7 @@
-"""The fit of few rows in one call: several calls would take longer than the arithmetic.
+"""The fit of up to MOST_ROWS rows in one call: checks, sort, stack.  For few rows, calls cost more than arithmetic.
 
-What is not as it should be, or asks for much room, is left to the kernels that many rows take.  The GIL is kept: giving
-it up and asking for it again would take as long as the work.
+Invalid rows, and rows that need wide exact sums, are left to the general path, which reports errors.  The GIL is not
+released: that would take as long as the fit.
 """
 
 from libc.math cimport INFINITY
@@ -14,11 +14,11 @@ from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_rows
 
 cdef enum:
     ROWS = 256
-    WORDS = 4             # of exact sums
+    WORDS = 4             # limit of the width of exact sums
 
 MOST_ROWS = ROWS
 
-ctypedef struct Room:
+ctypedef struct Work:
     Py_ssize_t starts[ROWS + 1]
     double values[ROWS]
     double weights[ROWS]
@@ -36,63 +36,63 @@ def fit(
     const double[::1] scores not None,         # IN  at most MOST_ROWS, in any order
     const double[::1] targets not None,        # IN  one per score
     const double[::1] weights not None,        # IN  one per score, or empty: all are 1
-    double lowest,                             # IN  of targets that make sense
+    double lowest,                             # IN  the loss allows targets in [lowest, highest]
     double highest,
     bint decreasing,
     double lo,
     double hi,
     double[:, ::1] steps not None,             # OUT a column per step: left, right, value, weight, rows (as int64)
 ):
-    """Fill the first columns of `steps`; return how many, or 0: rows are unfit for this."""
-    cdef Room room
+    """Write the steps to the first columns of `steps` and return their number, or 0: use the general path."""
+    cdef Work work
     cdef Sorted rows
     cdef Py_ssize_t n = targets.shape[0], n_steps, step
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     if not sort(&rows, &scores[0], &targets[0], w, n):
         return 0
     n_steps = merge(
-        &room, rows.y, NULL if w == NULL else rows.w, rows.tied, n, lowest, highest, decreasing, lo, hi
+        &work, rows.y, NULL if w == NULL else rows.w, rows.tied, n, lowest, highest, decreasing, lo, hi
     )
     for step in range(n_steps):
-        steps[0, step] = rows.x[room.starts[step]]
-        steps[1, step] = rows.x[room.starts[step + 1] - 1]
-        steps[2, step] = room.values[step]
-        steps[3, step] = room.weights[step]
-        (<int64_t *>&steps[4, step])[0] = room.starts[step + 1] - room.starts[step]
+        steps[0, step] = rows.x[work.starts[step]]
+        steps[1, step] = rows.x[work.starts[step + 1] - 1]
+        steps[2, step] = work.values[step]
+        steps[3, step] = work.weights[step]
+        (<int64_t *>&steps[4, step])[0] = work.starts[step + 1] - work.starts[step]
     return n_steps
 
 
 def regress(
     const double[::1] targets not None,        # IN  at most MOST_ROWS
     const double[::1] weights not None,        # IN  one per target, or empty: all are 1
-    double lowest,                             # IN  of targets that make sense
+    double lowest,                             # IN  the loss allows targets in [lowest, highest]
     double highest,
     bint decreasing,
     double[::1] x not None,                    # OUT the value of each row
     double[::1] step_weights not None,         # OUT
     Py_ssize_t[::1] starts not None,           # OUT first row of each step, then the number of rows
 ):
-    """Return the number of steps, or 0: rows are unfit for this."""
-    cdef Room room
+    """Fit sorted rows without ties; return the number of steps, or 0: use the general path."""
+    cdef Work work
     cdef Py_ssize_t n = targets.shape[0], n_steps, step, i
     n_steps = merge(
-        &room, &targets[0], &weights[0] if weights.shape[0] else NULL, NULL, n, lowest, highest, decreasing,
+        &work, &targets[0], &weights[0] if weights.shape[0] else NULL, NULL, n, lowest, highest, decreasing,
         -INFINITY, INFINITY
     )
     starts[n_steps] = n
     for step in range(n_steps):
-        starts[step] = room.starts[step]
-        step_weights[step] = room.weights[step]
-        for i in range(room.starts[step], room.starts[step + 1]):
-            x[i] = room.values[step]
+        starts[step] = work.starts[step]
+        step_weights[step] = work.weights[step]
+        for i in range(work.starts[step], work.starts[step + 1]):
+            x[i] = work.values[step]
     return n_steps
 
 
 cdef Py_ssize_t merge(
-    Room *room, const double *y, const double *w, const uint8_t *tied, Py_ssize_t n, double lowest, double highest,
+    Work *work, const double *y, const double *w, const uint8_t *tied, Py_ssize_t n, double lowest, double highest,
     bint decreasing, double lo, double hi
 ) noexcept:
-    """The steps of rows in score order; return how many, or 0."""
+    """Fit sorted rows; return the number of steps, or 0."""
     cdef Range targets = range_of(y, n), weights = Range(-1, 1.0, 1.0, 1.0, True)
     cdef Scale scale
     cdef Stack stack
@@ -100,30 +100,30 @@ cdef Py_ssize_t merge(
         weights = range_of(w, n)
     if targets.first_bad >= 0 or targets.lowest < lowest or targets.highest > highest:
         return 0
-    if max(-targets.lowest, targets.highest) >= 9007199254740992.0:      # 2**53: may be an integer that was rounded
+    if max(-targets.lowest, targets.highest) >= 9007199254740992.0:      # 2**53: may be a rounded integer
         return 0
     if weights.first_bad >= 0 or weights.lowest <= 0 or weights.highest * n == INFINITY:
         return 0
     scale = scale_of(targets, weights, n)
     if scale.s_words + scale.w_words > WORDS:
         return 0
-    stack = empty_stack(scale, decreasing, room.starts, room.values, room.weights)
-    stack.known = room.known
-    stack.words = room.words
+    stack = empty_stack(scale, decreasing, work.starts, work.values, work.weights)
+    stack.known = work.known
+    stack.words = work.words
     if scale.narrow:
         push_rows(&stack, y, w, tied, <int64_t>0, 0, n)
         finish(&stack, y, w, <int64_t>0, n, lo, hi)
     else:
         push_rows(&stack, y, w, tied, <double>0, 0, n)
         finish(&stack, y, w, <double>0, n, lo, hi)
-    room.starts[stack.n] = n
+    work.starts[stack.n] = n
     return stack.n
 
 
 cdef bint sort(
     Sorted *rows, const double *scores, const double *targets, const double *weights, Py_ssize_t n
 ) noexcept:
-    """Rows in score order, with their ties; return whether no score is NaN."""
+    """Sort the rows by insertion and find ties; return False if a score is NaN."""
     cdef Py_ssize_t i, j
     cdef double x
     for i in range(n):

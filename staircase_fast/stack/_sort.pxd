@@ -1,41 +1,42 @@
-# A sort of rows by score, in time linear in their number whatever the scores and their order.
+# A bucket sort of rows by score, in linear time for any scores in any order.
 #
-# The bits of a double, read as an integer, are in the order of doubles: its rank.  The range of ranks is cut into equal
-# digits, as many as there are rows, and each row goes to its digit; where many share one, its range is cut again, and
-# so on until few are left or all are equal, for ranks have no more than 64 bits.  Few are left to insertion.
+# The *rank* of a double is its bits as an integer, changed so that integers and doubles have the same order.  The range
+# of ranks is divided into *digits* of equal width, about as many as there are rows, and each row goes to its digit.  A
+# digit with more than FEW rows is divided again, until all its rows are equal; ranks have only 64 bits.  The rest is
+# insertion sort.  Equal ranks end in any order, but always the same for the same input.
 #
-# Assumed of the caller: no NaN.
+# Precondition: no NaN.
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater_word, lesser_word
 
-# What is sorted: the rank of a score, and the bits of a target and of a weight.  A word alone is a rank that says all.
-ctypedef struct Word:
+# A rank, alone or with the bits of a target and of a weight.
+ctypedef struct RankedKey:
     uint64_t rank
 
-ctypedef struct Pair:
+ctypedef struct RankedTarget:
     uint64_t rank
     uint64_t y
 
-ctypedef struct Triple:
+ctypedef struct RankedRow:
     uint64_t rank
     uint64_t y
     uint64_t w
 
 ctypedef fused ranked:
-    Pair
-    Triple
+    RankedTarget
+    RankedRow
 
 ctypedef fused sortable:
-    Word
-    Pair
-    Triple
+    RankedKey
+    RankedTarget
+    RankedRow
 
 cdef enum:
-    FEW = 24              # rows that insertion sorts
-    DIGITS = 256          # at most, where a digit is cut again: these lie on the stack
+    FEW = 24              # digits with up to FEW rows are sorted by insertion
+    DIGITS = 256          # limit when a digit is divided again: its counts are on the C stack
 
 
 cdef inline uint64_t bits_of(double value) noexcept nogil:
@@ -51,7 +52,7 @@ cdef inline double double_of(uint64_t bits) noexcept nogil:
 
 
 cdef inline uint64_t rank_of(double x) noexcept nogil:
-    """-0.0 is just below 0.0, which it equals."""
+    """An integer with the order of doubles; that of -0.0 is just below that of 0.0."""
     cdef uint64_t bits = bits_of(x)
     return bits ^ ((0 - (bits >> 63)) | (<uint64_t>1 << 63))
 
@@ -61,7 +62,7 @@ cdef inline double score_of(uint64_t rank) noexcept nogil:
 
 
 cdef inline bint find_extremes(const sortable *rows, Py_ssize_t n, uint64_t *first, uint64_t *last) noexcept nogil:
-    """The least and the greatest rank; return whether they differ."""
+    """Find the least and the greatest rank; return whether they differ."""
     cdef Py_ssize_t i
     first[0] = last[0] = rows[0].rank
     for i in range(1, n):
@@ -71,7 +72,7 @@ cdef inline bint find_extremes(const sortable *rows, Py_ssize_t n, uint64_t *fir
 
 
 cdef inline int shift_for(uint64_t width, Py_ssize_t n_digits) noexcept nogil:
-    """How far to shift ranks from 0 to `width` to get digits."""
+    """The shift that turns a rank in [0, width] into a digit."""
     cdef int shift = 0
     while width >> shift >= <uint64_t>n_digits:
         shift += 1
@@ -81,7 +82,7 @@ cdef inline int shift_for(uint64_t width, Py_ssize_t n_digits) noexcept nogil:
 cdef inline void spread(
     sortable *rows, Py_ssize_t n, uint64_t first, uint64_t last, uint32_t *ends, Py_ssize_t most_digits, sortable *out
 ) noexcept nogil:
-    """Bring each row into `out` so near its place that `insert` has little to do; `rows` is work."""
+    """Copy each row to `out`, close to its final place; `insert` does the rest.  `rows` is work space."""
     cdef uint32_t own_ends[DIGITS]
     cdef Py_ssize_t i, d, start, size, most = 0, n_digits = 32
     cdef int shift
@@ -113,13 +114,13 @@ cdef inline void spread(
 
 
 cdef inline void insert(sortable *rows, Py_ssize_t n) noexcept nogil:
-    """Sort rows of which none is far from its place."""
+    """Insertion sort, for rows that are close to their final places."""
     cdef Py_ssize_t i, j
     cdef sortable row, other
     cdef uint64_t swap, change
     if n == 0:
         return
-    # One round of swaps without branches: most are in place then, and the branches below seldom mispredicted.
+    # one pass of swaps without branches puts most rows in place, so the branches below are rarely mispredicted
     row = rows[0]
     for i in range(1, n):
         other = rows[i]
@@ -127,11 +128,11 @@ cdef inline void insert(sortable *rows, Py_ssize_t n) noexcept nogil:
         change = (row.rank ^ other.rank) & swap
         rows[i - 1].rank = row.rank ^ change
         row.rank = other.rank ^ change
-        if sortable is Pair or sortable is Triple:
+        if sortable is RankedTarget or sortable is RankedRow:
             change = (row.y ^ other.y) & swap
             rows[i - 1].y = row.y ^ change
             row.y = other.y ^ change
-        if sortable is Triple:
+        if sortable is RankedRow:
             change = (row.w ^ other.w) & swap
             rows[i - 1].w = row.w ^ change
             row.w = other.w ^ change
@@ -148,7 +149,7 @@ cdef inline void insert(sortable *rows, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline void sort_rows(sortable *rows, Py_ssize_t n, sortable *spare) noexcept nogil:
-    """Sort by rank; `spare` is work for as many rows."""
+    """Sort by rank; `spare` is work space for n rows."""
     cdef uint32_t ends[DIGITS]
     cdef uint64_t first, last
     if n > FEW and find_extremes(rows, n, &first, &last):

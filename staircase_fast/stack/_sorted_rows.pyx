@@ -1,7 +1,7 @@
-"""The O(n) block-merge stack over observations in score order.
+"""The fit of sorted rows by the block-merge stack (_rows.pxd, _stack.pxd).
 
-Kernels here assume clean input: n >= 1, contiguous rows, finite targets, weights finite and > 0, a Scale made for them,
-and room for n blocks in every output array.
+Preconditions: n >= 1, contiguous rows, finite targets, weights finite and > 0, a Scale made for them, and outputs with
+room for n steps.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -16,21 +16,21 @@ from staircase_fast.stack._stack cimport Stack, empty_stack, finish, sum_rows
 
 
 def merge(
-    const floating[::1] scores not None,       # IN  ascending or descending, or empty: no two are equal
+    const floating[::1] scores not None,       # IN  sorted, in either direction; or empty: all differ
     const number[::1] targets not None,        # IN  in score order
     const double[::1] weights not None,        # IN  one per target, or empty: all are 1
     object scale not None,                     # IN  exact.Scale
     bint decreasing,
     double lo,
     double hi,
-    bint every_row,                            # IN  look at every row, not only at those that can matter
-    bint summarised,                           # IN  whether `values` has the buckets of these rows in it
+    bint every_row,                            # IN  push every row by itself, without a plan
+    bint summarised,                           # IN  whether the buckets are in `values` already
     Py_ssize_t[::1] starts not None,           # OUT first row of each step, then the number of rows
     double[::1] values not None,               # OUT
     double[::1] step_weights not None,         # OUT
     uint64_t[::1] work not None,               # work: work_size(n, scale.s_words + scale.w_words)
 ):
-    """Fill the first entries of the outputs with the staircase; return how many steps it has."""
+    """Fit the rows; write the steps to the start of the outputs and return their number."""
     cdef Py_ssize_t n = targets.shape[0]
     cdef const number *y = &targets[0]
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
@@ -54,7 +54,7 @@ def pool(
     double[::1] values not None,               # OUT one entry
     double[::1] step_weights not None,         # OUT one entry
 ):
-    """Make one step of all rows."""
+    """Fit rows whose scores are all equal: one step."""
     cdef Py_ssize_t start = 0
     cdef uint8_t known = True
     cdef uint64_t words[MAX_WORDS]
@@ -77,17 +77,18 @@ def pool(
 
 
 def work_size(Py_ssize_t n, int n_words):
-    """Words that `merge` of n rows wants as work space, where exact sums have `n_words` of them."""
+    """Words of work space for `merge` of n rows whose exact sums have `n_words` words."""
     return work_words(n, n_words)
 
 
 def expand(
     const double[::1] values not None,         # IN  one per step
     const Py_ssize_t[::1] starts not None,     # IN  first row of each step, then the number of rows
-    Py_ssize_t step,                           # IN  of the first row that is asked for
-    Py_ssize_t first,                          # IN  that row
-    double[::1] out not None,                  # OUT the value of that row and those that follow
+    Py_ssize_t step,                           # IN  the step of row `first`
+    Py_ssize_t first,                          # IN  the first row to write
+    double[::1] out not None,                  # OUT values of the rows from `first` on
 ):
+    """Write the value of each row."""
     cdef Py_ssize_t i = 0, end
     cdef double value
     with nogil:
@@ -107,7 +108,7 @@ def describe(
     double[::1] right not None,                # OUT
     int64_t[::1] counts not None,              # OUT
 ):
-    """The first and the last score of each step and its number of rows."""
+    """Find the first and the last score of each step and its number of rows."""
     cdef Py_ssize_t step
     with nogil:
         for step in range(counts.shape[0]):
@@ -117,12 +118,12 @@ def describe(
 
 
 def totals(
-    const double[::1] values not None,         # IN  of rows
-    object scale not None,                     # IN  exact.Scale for these values, each of weight 1
-    const int64_t[::1] starts not None,        # IN  first row of each stretch of rows
-    double[::1] out not None,                  # OUT one per stretch
+    const double[::1] values not None,         # IN
+    object scale not None,                     # IN  exact.Scale for these values with weights 1
+    const int64_t[::1] starts not None,        # IN  first entry of each segment
+    double[::1] out not None,                  # OUT one per segment
 ):
-    """The sum of each stretch, rounded once; it must be one that a double holds."""
+    """Sum the values of each segment, rounded once.  The sums must be within the range of doubles."""
     cdef Scale s = unpacked(scale)
     cdef uint64_t sums[MAX_WORDS]
     cdef Py_ssize_t i, end
@@ -135,7 +136,7 @@ def totals(
 
 
 cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:
-    """The sum of integers that stays within what a double holds, so that their order does not matter."""
+    """The sum of integers, all of whose partial sums are exact in a double."""
     cdef Pair a = pair_of(0.0, 0.0), b = a
     cdef Py_ssize_t i = 0
     cdef double s

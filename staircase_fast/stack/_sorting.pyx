@@ -1,6 +1,6 @@
-"""Sort rows by score, and what goes with each score along with it (_scatter.pxd).
+"""Sort columns by score (_scatter.pxd).
 
-Kernels here assume clean input: n >= 1, contiguous columns, no NaN.
+Preconditions: 1 <= n < 2**32, contiguous columns, no NaN.
 """
 
 from libc.stdint cimport uint8_t
@@ -10,7 +10,7 @@ from staircase_fast.stack._scatter cimport bits, sort_columns as sort, work_byte
 
 
 def work_size(Py_ssize_t n):
-    """Bytes that `sort_columns` wants for its work."""
+    """Bytes of work space for `sort_columns`."""
     return work_bytes(n)
 
 
@@ -23,7 +23,7 @@ def sort_columns(
     double[::1] w not None,                   # OUT or empty
     uint8_t[::1] work not None,               # work: work_size(n) bytes
 ):
-    """Sort 1 <= n < 2**32 rows."""
+    """Sort the rows into x, y and w; the order of equal scores is unspecified but reproducible."""
     cdef Py_ssize_t n = scores.shape[0]
     with nogil:
         if weights.shape[0]:

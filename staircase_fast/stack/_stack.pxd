@@ -1,79 +1,98 @@
-# The stack of blocks and its push-and-merge (paper, sections IV-B and V).
+# The block-merge stack (paper, sections IV-B and V).
 #
-# Blocks lie side by side, oldest first, and their means strictly increase: that is the invariant between two pushes.
-# A new block may break it at its left side only, so it is joined with its left neighbour until the invariant holds
-# again.  Every join removes one block: n samples, S steps, n - S joins, O(n) in all.  (Section IV-B as printed looks at
-# all groups again in each round, which is quadratic on y = 1, 2, .., n-1, -10 n**2; section V's loop is not.)
+# Rows arrive in score order.  A *block* is a range of consecutive rows with one fitted value, their weighted mean:
 #
-# Decisions are exact, at the price of floats.  Sums s = sum(w*y) and w = sum(w) are kept
-#     as int64    where targets and weights are small integers (scale.narrow): exact as they are;
-#     as double   elsewhere, rounded, with a known bound on the error of s_a*w_b - s_b*w_a.  Where that bound leaves a
-#                 doubt, both blocks are summed in exact integers (_exact.pxd), and such a block keeps its exact sums
-#                 from then on: every row is summed exactly at most once, and for most data none is before the end.
+#     mean = s / w,    s = sum(weight * target),    w = sum(weight)
 #
-# Assumed of the caller: arrays with room for every block, weights > 0, finite targets, rows contiguous.
+# Invariant before and after each push: the means on the stack strictly increase from the first block to the top one
+# (strictly decrease if `decreasing`).  A new block can violate this only against the top, so it is merged with the top
+# block while mean(top) >= mean(new).  Pushing the targets 1, 4, 2, 3 gives the stacks
+#
+#     1    1 | 4    1 | 4 2  (mean 3)    1 | 4 2 3  (3 >= 3: equal means merge)
+#
+# Each merge removes one block, so n rows and S steps take n - S merges: O(n) in all.
+#
+# Deviation from the paper: section IV-B compares all neighbouring groups in each round.  On 1, 2, .., n - 1, -10 n**2
+# each round merges a single pair: O(n**2).  We use the loop of section V for batches, too.
+#
+# Comparisons are exact but usually need only floating-point work.  mean(a) >= mean(b) if s_a*w_b - s_b*w_a >= 0:
+#
+#     int64    sums of small integers (scale.narrow) are exact (`must_merge_int64`)
+#     double   other sums are rounded, and the difference has a known error bound (`error_bound`).  If the bound leaves
+#              the sign open, both blocks are summed exactly (`must_merge_exact`, arithmetic/_exact.pxd).  They keep
+#              their exact sums (`known`), so each row is summed exactly at most once; most rows never are.
+#
+# Plain doubles give 0.3, 0.2, 0.1, 0.2 two steps, not one: 0.3 + 0.2 + 0.1 is 0.6, but 3 * 0.2 is 0.6000000000000001.
+#
+# Preconditions: arrays with room for every block, weights > 0, finite targets, contiguous rows.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_rows, add_sums, exact_order, multiply_words
-from staircase_fast.arithmetic._rounded cimport quick_mean, rounded, rounded_mean, rounded_weight
+from staircase_fast.arithmetic._rounded cimport narrow_mean, quick_mean, rounded_mean, rounded_weight
 from staircase_fast.arithmetic._types cimport number
 
 cdef enum:
-    FEW_ROWS = 64         # of which doubles find the mean
+    QUICK_MEAN_ROWS = 64  # limit of `quick_mean`
 
-# What sums are held in while they can still be joined.
+# The type of s and w until `finish`: int64_t if scale.narrow, otherwise double.
 ctypedef fused sum_t:
     int64_t
     double
 
 ctypedef struct Stack:
     Scale scale
-    bint decreasing       # means strictly decrease instead
-    double doubt          # with c rows in two blocks, s_a*w_b - s_b*w_a is off by less than (c + 8) * doubt * w_a * w_b
-    int n_words           # of a block's exact sums
+    bint decreasing
+    double error_per_row  # see `error_bound`
+    int n_words           # words of a block's exact sums
     Py_ssize_t n          # blocks on the stack
     Py_ssize_t *starts    # first row of each block
-    double *s             # sums; int64_t where scale.narrow
-    double *w
-    uint8_t *known        # whether the block's exact sums hold; not used where scale.narrow
-    uint64_t *words       # exact sums
-
-
-cdef inline double doubt_of(Scale scale) noexcept nogil:
-    """Of c rows, each term of a sum carries at most c + 1 roundings of 2**-53 of a size of at most `greatest` times its
-    weight, the weights c, the two products and their difference 4 in all: (2c + 6) * 2**-53, doubled here for good
-    measure.  Far from 1, products may leave the range of doubles, so nothing is certain there.
-    """
-    return scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
+    double *s             # sums, as sum_t; after `finish`, values
+    double *w             # sums of weights, as sum_t; after `finish`, rounded
+    uint8_t *known        # whether the block's exact sums are in `words`; not used if scale.narrow
+    uint64_t *words       # exact sums, n_words for each block
 
 
 cdef inline Stack empty_stack(
     Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w
 ) noexcept nogil:
-    """A stack in these arrays; `known` and `words` are left to the caller."""
-    cdef Stack stack
-    stack.scale = scale
-    stack.decreasing = decreasing
-    stack.doubt = doubt_of(scale)
-    stack.n_words = scale.s_words + scale.w_words
-    stack.n = 0
-    stack.starts = starts
-    stack.s = s
-    stack.w = w
-    stack.known = NULL
-    stack.words = NULL
-    return stack
+    """A stack in these arrays; the caller sets `known` and `words`."""
+    # In sums of c rows each term has at most c + 1 roundings, the weights have c, and the two products and their
+    # difference have 4, each of at most 2**-53 * greatest * w_a * w_b: (2c + 6) * 2**-53, doubled to be safe.  Products
+    # of extreme numbers can leave the range of doubles, so there no comparison of doubles is trusted.
+    cdef double error_per_row = scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
+    return Stack(scale, decreasing, error_per_row, scale.s_words + scale.w_words, 0, starts, s, w, NULL, NULL)
+
+
+cdef inline double error_bound(const Stack *stack, Py_ssize_t n_rows) noexcept nogil:
+    """If two blocks have at most n_rows rows, s_a*w_b - s_b*w_a has an error below error_bound * w_a * w_b."""
+    return (<double>n_rows + 8.0) * stack.error_per_row
 
 
 cdef inline uint64_t *words_of(Stack *stack, Py_ssize_t block) noexcept nogil:
     return stack.words + block * stack.n_words
 
 
-cdef inline bint narrow_reaches(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
-    """s_a / w_a >= s_b / w_b, by cross products of two words."""
+cdef inline void sum_rows(
+    Stack *stack, const number *y, const double *weights, uint64_t *sums, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """Set `sums` to the exact sums of the rows [start, end)."""
+    memset(sums, 0, stack.n_words * sizeof(uint64_t))
+    add_rows(stack.scale, sums, y, weights, start, end)
+
+
+cdef inline void compute_exact_sums(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """Store the exact sums of `block`, which has the rows [start, end)."""
+    sum_rows(stack, y, weights, words_of(stack, block), start, end)
+    stack.known[block] = True
+
+
+cdef inline bint must_merge_int64(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
+    """Whether s_a / w_a >= s_b / w_b, by products of 128 bits."""
     cdef uint64_t low_a, high_a, low_b, high_b
     if (s_a < 0) != (s_b < 0):
         return s_b < 0
@@ -84,79 +103,59 @@ cdef inline bint narrow_reaches(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w
     return high_a > high_b or (high_a == high_b and low_a >= low_b)
 
 
-cdef inline void sum_rows(
-    Stack *stack, const number *y, const double *weights, uint64_t *sums, Py_ssize_t start, Py_ssize_t end
-) noexcept nogil:
-    """Sum the rows [start, end) exactly."""
-    memset(sums, 0, stack.n_words * sizeof(uint64_t))
-    add_rows(stack.scale, sums, y, weights, start, end)
-
-
-cdef inline void know(
-    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
-) noexcept nogil:
-    """Make the exact sums of the rows [start, end) those of `block`."""
-    sum_rows(stack, y, weights, words_of(stack, block), start, end)
-    stack.known[block] = True
-
-
-cdef inline bint exactly_reaches(
+cdef inline bint must_merge_exact(
     Stack *stack, const number *y, const double *weights, Py_ssize_t top, Py_ssize_t start, Py_ssize_t end, bint *known
 ) noexcept nogil:
-    """Whether the block on top reaches [start, end), whose exact sums belong in the place above it."""
+    """Whether the top block must be merged with the rows [start, end).
+
+    The exact sums of these rows are at top + 1 if `known`.  Otherwise they are stored there if they are needed.
+    """
     cdef Py_ssize_t top_start = stack.starts[top]
     cdef int order
     if start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
         order = (y[top_start] > y[start]) - (y[top_start] < y[start])
     else:
         if not stack.known[top]:
-            know(stack, y, weights, top, top_start, start)
+            compute_exact_sums(stack, y, weights, top, top_start, start)
         if not known[0]:
-            know(stack, y, weights, top + 1, start, end)
+            compute_exact_sums(stack, y, weights, top + 1, start, end)
             known[0] = True
         order = exact_order(stack.scale, words_of(stack, top), words_of(stack, top + 1))
     return order <= 0 if stack.decreasing else order >= 0
 
 
 cdef inline void push(
-    Stack *stack,
-    const number *y,
-    const double *weights,
-    Py_ssize_t start,
-    Py_ssize_t end,
-    sum_t s,
-    sum_t w,
-    bint known,
+    Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, sum_t s, sum_t w, bint known
 ) noexcept nogil:
-    """Put the rows [start, end) on top as one block, joined with every block that reaches it.
+    """Push the rows [start, end) as one block and restore the invariant.
 
-    Where `known`, its exact sums are in the place above the top already, and the rows are not looked at.
+    `known`: the block's exact sums are stored above the top already, and its rows are not read.
     """
     cdef Py_ssize_t top = stack.n - 1
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
-    cdef double gap, doubt
+    cdef double difference, error
     while top >= 0:
         if sum_t is int64_t:
             if stack.decreasing:
-                if not narrow_reaches(s, w, ss[top], ws[top]):
+                if not must_merge_int64(s, w, ss[top], ws[top]):
                     break
-            elif not narrow_reaches(ss[top], ws[top], s, w):
+            elif not must_merge_int64(ss[top], ws[top], s, w):
                 break
         else:
-            gap = ss[top] * w - s * ws[top]
+            difference = ss[top] * w - s * ws[top]
             if stack.decreasing:
-                gap = -gap
-            doubt = (<double>(end - stack.starts[top]) + 8.0) * stack.doubt * (w * ws[top])
-            if gap < -doubt:
+                difference = -difference
+            error = error_bound(stack, end - stack.starts[top]) * (w * ws[top])
+            if difference < -error:
                 break
-            if not gap > doubt and not exactly_reaches(stack, y, weights, top, start, end, &known):
+            if not difference > error and not must_merge_exact(stack, y, weights, top, start, end, &known):
                 break
             if known or stack.known[top]:
                 if not stack.known[top]:
-                    know(stack, y, weights, top, stack.starts[top], start)
+                    compute_exact_sums(stack, y, weights, top, stack.starts[top], start)
                 if not known:
-                    know(stack, y, weights, top + 1, start, end)
+                    compute_exact_sums(stack, y, weights, top + 1, start, end)
                     known = True
                 add_sums(stack.scale, words_of(stack, top), words_of(stack, top + 1))
         start = stack.starts[top]
@@ -175,10 +174,9 @@ cdef inline void push(
 cdef inline void push_rows(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, sum_t kind, Py_ssize_t i, Py_ssize_t end
 ) noexcept nogil:
-    """Push the observations in [i, end), each as a block; no row stands for many here.
+    """Push the rows [i, end): each is a block, tied ones together.  `kind` only selects sum_t.
 
-    Most need no more than floats: all is clear even if every row so far were in the two blocks that are compared.  What
-    is left is for `push`.
+    Most comparisons of doubles are decided here, with one error bound for all blocks; `push` does the others.
     """
     cdef Py_ssize_t start, top = stack.n - 1
     cdef Py_ssize_t *starts = stack.starts
@@ -187,7 +185,7 @@ cdef inline void push_rows(
     cdef uint8_t *known = stack.known
     cdef bint decreasing = stack.decreasing
     cdef sum_t s, w, weight
-    cdef double gap = 0.0, clear = 0.0, doubt = (<double>end + 8.0) * stack.doubt
+    cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
     while i < end:
         start = i
         s = 0
@@ -201,33 +199,27 @@ cdef inline void push_rows(
                 break
         if sum_t is double:
             while top >= 0:
-                gap = ss[top] * w - s * ws[top]
+                difference = ss[top] * w - s * ws[top]
                 if decreasing:
-                    gap = -gap
-                clear = doubt * (w * ws[top])
-                if known[top] or not gap > clear:
+                    difference = -difference
+                error = bound * (w * ws[top])
+                if known[top] or not difference > error:
                     break
                 start = starts[top]
                 s += ss[top]
                 w += ws[top]
                 top -= 1
-            if top < 0 or gap < -clear:
+            if top < 0 or difference < -error:
                 top += 1
-                starts[top] = start
-                ss[top] = s
-                ws[top] = w
-                known[top] = False
-                # a row beyond the row before it, which is a block of its own: no sums are needed to tell
+                starts[top], ss[top], ws[top], known[top] = start, s, w, False
+                # monotone rows: a target beyond the previous one, which is a block of its own, needs no sums
                 while (
                     tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
                 ):
                     start = i
                     w = <sum_t>weights[i] if weights != NULL else 1
                     top += 1
-                    starts[top] = i
-                    ss[top] = <sum_t>y[i] * w
-                    ws[top] = w
-                    known[top] = False
+                    starts[top], ss[top], ws[top], known[top] = i, <sum_t>y[i] * w, w, False
                     i += 1
                 continue
             stack.n = top + 1
@@ -236,76 +228,71 @@ cdef inline void push_rows(
     stack.n = top + 1
 
 
-cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:
-    """s/w rounded to nearest; zero is +0.0."""
-    cdef uint64_t above = <uint64_t>(-s if s < 0 else s), below = <uint64_t>w
-    cdef double mean
-    if above <= <uint64_t>1 << 53 and below <= <uint64_t>1 << 53:
-        mean = <double>above / <double>below             # both exact: one rounding
+cdef inline double exact_mean(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end,
+    double *weight
+) noexcept nogil:
+    """The mean of a block from its exact sums, rounded once; `weight` is set to its weight, rounded once."""
+    cdef uint64_t scratch[MAX_WORDS]              # touching a page of `words` for the first time would be slow
+    cdef uint64_t *sums = scratch
+    if stack.known[block]:
+        sums = words_of(stack, block)
     else:
-        mean = rounded(&above, 1, &below, 1, 0)
-    return 0.0 - mean if s < 0 else mean
+        sum_rows(stack, y, weights, sums, start, end)
+    weight[0] = rounded_weight(stack.scale, sums)
+    return rounded_mean(stack.scale, sums)
 
 
 cdef inline void finish(
     Stack *stack, const number *y, const double *weights, sum_t kind, Py_ssize_t n_rows, double lo, double hi
 ) noexcept nogil:
-    """Blocks become steps: s[b] the value, rounded and held within [lo, hi], w[b] the weight, rounded.
+    """Turn blocks into steps: s[b] becomes the value, rounded and clipped to [lo, hi], and w[b] the rounded weight.
 
-    Neighbours of equal value are joined.  The mean of the two lies between theirs, and rounding is monotone: their
-    common value stays.
+    Neighbours whose values are equal after that are merged.  Rounding is monotone and their common mean lies between
+    both means, so it rounds to the same value.
     """
-    cdef Py_ssize_t block, kept = 0, start, end
-    cdef sum_t *ss = <sum_t *>stack.s
+    cdef Py_ssize_t block, n_steps = 0, start, end
     cdef sum_t *ws = <sum_t *>stack.w
-    cdef uint64_t scratch[MAX_WORDS]
-    cdef uint64_t *sums = NULL
     cdef double value, weight = 0.0
-    cdef bint plain = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
+    cdef bint quick = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
         if sum_t is int64_t:
-            value = narrow_mean(ss[block], ws[block])
+            value = narrow_mean((<sum_t *>stack.s)[block], ws[block])
         elif end - start == 1 and not stack.known[block]:
             value = <double>y[start] + 0.0               # -0.0 becomes 0.0
             weight = 1.0 if weights == NULL else weights[start]
         else:
             value = NAN
-            if plain and end - start <= FEW_ROWS and not stack.known[block]:
+            if quick and end - start <= QUICK_MEAN_ROWS and not stack.known[block]:
                 value = quick_mean(y + start, end - start, stack.scale.cut)
                 weight = <double>(end - start)
             if value != value:
-                # sums that were not needed so far are not kept either: fresh memory is dear
-                sums = words_of(stack, block)
-                if not stack.known[block]:
-                    sums = scratch
-                    sum_rows(stack, y, weights, sums, start, end)
-                value = rounded_mean(stack.scale, sums)
-                weight = rounded_weight(stack.scale, sums)
+                value = exact_mean(stack, y, weights, block, start, end, &weight)
         value = min(max(value, lo), hi)
-        if kept and value == stack.s[kept - 1]:
+        if n_steps and value == stack.s[n_steps - 1]:
             if sum_t is int64_t:
-                ws[kept - 1] += ws[block]
+                ws[n_steps - 1] += ws[block]
             else:
-                if not stack.known[kept - 1]:
-                    know(stack, y, weights, kept - 1, stack.starts[kept - 1], start)
+                if not stack.known[n_steps - 1]:
+                    compute_exact_sums(stack, y, weights, n_steps - 1, stack.starts[n_steps - 1], start)
                 if not stack.known[block]:
-                    know(stack, y, weights, block, start, end)
-                add_sums(stack.scale, words_of(stack, kept - 1), words_of(stack, block))
-                stack.w[kept - 1] = rounded_weight(stack.scale, words_of(stack, kept - 1))
+                    compute_exact_sums(stack, y, weights, block, start, end)
+                add_sums(stack.scale, words_of(stack, n_steps - 1), words_of(stack, block))
+                stack.w[n_steps - 1] = rounded_weight(stack.scale, words_of(stack, n_steps - 1))
             continue
         if sum_t is int64_t:
-            ws[kept] = ws[block]
+            ws[n_steps] = ws[block]
         else:
-            stack.w[kept] = weight
-            stack.known[kept] = stack.known[block]
-            if kept < block and stack.known[block]:
-                memcpy(words_of(stack, kept), words_of(stack, block), stack.n_words * sizeof(uint64_t))
-        stack.starts[kept] = start
-        stack.s[kept] = value
-        kept += 1
-    stack.n = kept
+            stack.w[n_steps] = weight
+            stack.known[n_steps] = stack.known[block]
+            if n_steps < block and stack.known[block]:
+                memcpy(words_of(stack, n_steps), words_of(stack, block), stack.n_words * sizeof(uint64_t))
+        stack.starts[n_steps] = start
+        stack.s[n_steps] = value
+        n_steps += 1
+    stack.n = n_steps
     if sum_t is int64_t:
-        for block in range(kept):
+        for block in range(n_steps):
             stack.w[block] = <double>ws[block]

@@ -1,34 +1,26 @@
-# What is known of the rows of a bucket: all that the plan asks for (_plan.pxd).
+# Bucket summaries: sums and extremes of the rows of a bucket, for the plan (`_plan.pxd`).
 #
-# The table of summaries is what the survey waits for, so an entry is as short as it can be; the plan allows for what
-# that loses.  Labels without weights need only be counted, in one word: rows, and the ones among them.  Else, with
-# d = target - centre,
-#
-#     s      sum of weight*d      in float32, one rounding per row and a few more
-#     w      sum of weights       likewise
-#     rows   how many
-#     lo     floor of the least, and floor of the greatest d, as the upper halves of their float32
-#     hi     (the key of a float32: its bits as an integer that has the same order)
-#
-# Subtracting a centre from all targets changes slopes by a constant and nothing else; near the bulk of the targets, it
-# leaves the bits to what matters.
+# The survey mostly waits for memory, so summaries are small, and the plan allows for their rounding errors
+# (`rounding_of`).  Labels without weights are counted in one word (`ones_t`).  Other rows have a 16-byte `Summary` of
+# d = target - centre.  Subtracting a centre changes all slopes by the same constant; with a centre amid the targets,
+# float32 loses less.
 
 from libc.stdint cimport int16_t, int32_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._column_scan cimport Bucket
 
-# Rows in the lower half, ones in the upper.
+# The number of rows in the lower half, the number of ones among them in the upper half.
 ctypedef fused ones_t:
     uint32_t
     uint64_t
 
 ctypedef struct Summary:
-    float s
-    float w
-    uint32_t rows
-    int16_t lo
-    int16_t hi
+    float s               # sum of weight * d, rounded once per row and a few times more
+    float w               # sum of weights, likewise
+    uint32_t rows         # number of rows
+    int16_t lo            # key_of the least d
+    int16_t hi            # key_of the greatest d
 
 ctypedef fused summary_t:
     uint32_t
@@ -38,7 +30,7 @@ ctypedef fused summary_t:
 
 
 cdef inline int32_t key_of(float value) noexcept nogil:
-    """The upper half of a float32, as an integer of the same order: floor, in that order."""
+    """The upper half of a float32, as an integer with the same order; rounds down."""
     cdef int32_t bits
     memcpy(&bits, &value, sizeof(float))
     return (bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> 16
@@ -61,7 +53,7 @@ cdef inline uint64_t ones_of(ones_t word) noexcept nogil:
 
 
 cdef inline Bucket bucket_at(const summary_t *table, Py_ssize_t b, bint decreasing) noexcept nogil:
-    """The bucket, with signs turned where the staircase decreases."""
+    """The bucket; if the staircase decreases, that of the negated targets."""
     cdef Bucket bucket
     cdef uint64_t rows, ones
     if summary_t is Bucket:
@@ -78,9 +70,9 @@ cdef inline Bucket bucket_at(const summary_t *table, Py_ssize_t b, bint decreasi
 
 
 cdef inline double rounding_of(const summary_t *table, Py_ssize_t b, double slope, double floor) noexcept nogil:
-    """A bound on how far s - slope*w is off: each row adds once to s and once to w, a few roundings come on top.
+    """A bound on the rounding error of s - slope*w: one rounding of each sum per row, and a few more.
 
-    No target is taken for smaller than `floor`, which covers what float32 loses near its smallest numbers.
+    Targets count as at least `floor`, which covers the underflow of float32.
     """
     cdef double size, rows
     if not (summary_t is Summary):
@@ -90,6 +82,6 @@ cdef inline double rounding_of(const summary_t *table, Py_ssize_t b, double slop
     else:
         size = max(max(-value_of(table[b].lo), value_of(table[b].hi + 1)), floor)
         rows = <double>table[b].rows
-        # 2**-24 per row; where rows are so many that w itself lost much of what was added to it, more
+        # 2**-24 per row; the last factor covers the error of w itself, if there are many rows
         rows = (rows + 4.0) * 5.960464477539063e-08 * (1.0 + rows * 2.384185791015625e-07)
         return rows * table[b].w * (size + abs(slope))

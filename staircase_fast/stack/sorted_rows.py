@@ -1,4 +1,4 @@
-"""The fit of rows in score order."""
+"""The fit of sorted rows, and of a few rows in any order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from staircase_fast.staircase.steps import Steps
 NO_SCORES = np.empty(0)
 UNBOUNDED = (-np.inf, np.inf)
 FEW_ROWS = _small.MOST_ROWS
-_MANY_ROWS = 64
+_ROWS_FOR_A_PLAN = 64  # fewer rows are pushed one by one
 
 
 def fit_few(
     x: Column, y: Column, w: Column, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
 ) -> NDArray[np.float64] | None:
-    """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None where an entry is bad or unusual."""
+    """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None: use the general path."""
     table = np.empty((5, len(x)))
     x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
     n_steps = _small.fit(x, y, w, *loss.target_range, decreasing, *bounds, table)
@@ -32,7 +32,7 @@ def fit_few(
 def regress_few(
     y: Column, w: Column, loss: Loss, *, decreasing: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]] | None:
-    """What `isotonic_regression` returns, for up to FEW_ROWS rows; None where an entry is bad or unusual."""
+    """The result of `isotonic_regression` for up to FEW_ROWS rows; None: use the general path."""
     n = len(y)
     x, weights, starts = np.empty(n), np.empty(n), np.empty(n + 1, dtype=np.intp)
     n_steps = _small.regress(y.astype(np.float64, copy=False), w, *loss.target_range, decreasing, x, weights, starts)
@@ -40,7 +40,7 @@ def regress_few(
 
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
-    """The staircase of rows in score order, or in the opposite one; their buckets are used up."""
+    """The staircase of sorted rows, in either direction.  Overwrites `rows.buckets`."""
     n, ends = len(rows.scores), rows.scores[[0, -1]].astype(np.float64)
     if ends[0] == ends[1]:
         return Steps(ends[:1], ends[1:], *pool(rows, scale, bounds), np.array([n]))
@@ -60,7 +60,7 @@ def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[floa
 
 
 def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The value and the weight of the only step where all scores are equal."""
+    """The value and the weight of the only step if all scores are equal."""
     value, weight = np.empty(1), np.empty(1)
     _sorted_rows.pool(rows.targets, rows.weights, scale, *bounds, value, weight)
     return value, weight
@@ -83,35 +83,24 @@ def merge(
     bounds: tuple[float, float],
     summarised: bool = False,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Where each step starts, and the number of rows; the weight of each; its value in the first entries of `values`.
+    """Fit sorted rows: return the first row of each step, followed by the number of rows, and the weight of each step.
 
-    Only the ties of scores matter; without ties, none are needed.  `summarised`: `_scan.summarise` has filled `values`
-    from these rows.
+    The values are written to the start of `values`.  Scores are only compared with each other; pass none if all differ.
+    `summarised`: `values` comes from `exact.summary_of` of these rows.
     """
     n = len(targets)
-    # room for the worst case: what is never touched costs nothing
+    # room for the worst case: unused memory costs nothing
     starts, step_weights = np.empty(n + 1, dtype=np.intp), np.empty(n)
     work = np.empty(_sorted_rows.work_size(n, 0 if scale.narrow else scale.s_words + scale.w_words), dtype=np.uint64)
-    # few rows are looked at one by one; of many, only those that can matter
     n_steps = _sorted_rows.merge(
-        scores,
-        targets,
-        weights,
-        scale,
-        decreasing,
-        *bounds,
-        n < _MANY_ROWS,
-        summarised,
-        starts,
-        values,
-        step_weights,
-        work,
-    )
+        scores, targets, weights, scale, decreasing, *bounds, n < _ROWS_FOR_A_PLAN, summarised,
+        starts, values, step_weights, work,
+    )  # fmt: skip
     return _trimmed(starts, n_steps + 1), _trimmed(step_weights, n_steps)
 
 
 def expand(values: NDArray[np.float64], starts: NDArray[np.intp], n_threads: int) -> None:
-    """The first entries of `values`, one per step, become one per row."""
+    """Replace the first entries of `values`, one per step, by one per row."""
     steps = values[: len(starts) - 1].copy()
 
     def write(part: slice) -> None:
@@ -122,5 +111,5 @@ def expand(values: NDArray[np.float64], starts: NDArray[np.intp], n_threads: int
 
 
 def _trimmed(column: Column, n: int) -> Column:
-    """The first n entries, without holding on to many more (what was never touched is no memory yet)."""
+    """The first n entries; a copy if the column is much longer."""
     return column[:n] if 8 * n > len(column) else column[:n].copy()

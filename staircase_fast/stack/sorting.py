@@ -1,4 +1,4 @@
-"""Rows in score order."""
+"""Sort rows by score."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _sorting
 
 _FEW_ROWS = 4096
-_ASCENDING = Order(-1, 1, tied=True)  # perhaps
+_ASCENDING = Order(-1, 1, tied=True)  # there may be ties
 
 
 def in_score_order(rows: Rows) -> Rows:
-    """The same rows, sorted; those of one score in any order, but always the same."""
+    """The same rows, sorted.  The order of equal scores is unspecified but reproducible."""
     n = len(rows.scores)
     if rows.order.sign > 0:
         return rows
-    if not _FEW_ROWS <= n < 2**32:  # the kernel is not worth its call; it counts in half words
-        x = rows.scores.copy()  # numpy's sort may leave an array whose entries change meanwhile
+    if not _FEW_ROWS <= n < 2**32:  # a call is slow for few rows; row numbers are uint32
+        x = rows.scores.copy()  # numpy's sort may crash if its input changes during the call
         order = np.argsort(x)
         x, y, w = x[order], rows.targets[order], rows.weights[order] if len(rows.weights) else rows.weights
         return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING, buckets=None)
     x, y, w = np.empty_like(rows.scores), np.empty_like(rows.targets), np.empty_like(rows.weights)
-    bits = f"u{y.itemsize}"  # targets are moved as they are, whatever they mean
+    bits = f"u{y.itemsize}"  # targets are moved bit by bit
     work = np.empty(_sorting.work_size(n), dtype=np.uint8)
     _sorting.sort_columns(rows.scores, rows.targets.view(bits), rows.weights, x, y.view(bits), w, work)
     return rows._replace(scores=x, targets=y, weights=w, order=_ASCENDING, buckets=None)

@@ -1,8 +1,16 @@
-"""The fit of unsorted rows: two scans and a small sort (`_survey.pyx` says why that is enough)."""
+"""The fit of unsorted rows by two scans and a small sort.
+
+    survey     sum the rows of each bucket of scores           _survey.pyx
+    plan       find the live buckets, which can end a step     _plan.pxd explains why few buckets are live
+    collect    gather the rows of live buckets, sum the others _collect.pyx
+    finish     sort the gathered rows and run the stack        _finish.pyx
+
+Each function takes and returns plain arrays, so that threads or other engines can run the two scans on parts of the
+rows.
+"""
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +19,7 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import Scale
 from staircase_fast.losses.rows import Rows
-from staircase_fast.stack import _finish, _survey
+from staircase_fast.stack import _collect, _finish, _survey
 from staircase_fast.stack.sorted_rows import fit_sorted
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import _lookup, cells
@@ -20,17 +28,23 @@ from staircase_fast.staircase.steps import Steps
 
 FEW_ROWS = 20_000
 _ROWS_PER_BUCKET = 16
-_MANY_KEPT = 20_000  # rows that are worth a thread
-_MANY_LIVE = 0.3  # of all rows: to sort all is as fast
+_ROWS_TO_SORT_IN_THREADS = 20_000
+_MANY_LIVE = 0.3  # share of rows in live buckets from which on sorting all rows is as fast
 _SUMMARY_BYTES = 16
-_LOWER_HALF = slice(sys.byteorder == "big", None, 2)
 
 
-Table = NDArray[np.unsignedinteger[Any]]  # a word per bucket: labels; or four: a Summary (`_summary.pxd`)
+Table = NDArray[np.unsignedinteger[Any]]  # one word per bucket for labels, or four: a Summary (`_summary.pxd`)
 
 
-class Live(NamedTuple):
-    """How to find the live buckets, and frequent scores in them (`_survey.pyx`)."""
+class NotLabels(RuntimeError):  # noqa: N818  (a condition that `fit` handles)
+    """Rows that were taken for valid 0/1 labels after a check of the first rows are not: check all of them."""
+
+    def __init__(self) -> None:
+        super().__init__("`scores` or `targets` changed during the call.")  # the only reason if all rows were checked
+
+
+class LiveBuckets(NamedTuple):
+    """The live buckets and the frequent scores in them (`_plan.pxd`, `_collect.pyx`)."""
 
     bucket_map: Map
     directory: NDArray[np.uint64]
@@ -38,71 +52,68 @@ class Live(NamedTuple):
     atom_runs: NDArray[np.int32]
 
 
-class Kept(NamedTuple):
-    """Rows that are looked at one by one (`_finish.pyx`)."""
+class LiveRows(NamedTuple):
+    """The rows of live buckets, except atoms."""
 
-    rows: NDArray[np.uint64]
-    places: NDArray[np.int32]
+    rows: NDArray[np.uint64]  # RankedRow (`_sort.pxd`)
+    places: NDArray[np.int32]  # number of live buckets before that of the row
 
 
 class Runs(NamedTuple):
-    """Rows that are not looked at one by one (`_survey.pyx`)."""
+    """The sums of all other rows (`_collect.pyx`)."""
 
     rows: NDArray[np.int64]
     words: NDArray[np.uint64]
 
 
 def suits(rows: Rows, scale: Scale) -> bool:
-    """Whether these rows are many enough, and such that float32 holds their sums, and a double each target."""
+    """Whether the survey applies: enough rows, sums that fit float32, and targets that fit float64."""
     weights = rows.weights_extent
     moderate = (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
     exact = rows.targets.dtype.kind == "f" or scale.greatest < 2**53  # 2**53 + 1 is rounded to 2**53
-    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # rows are numbered in half words
+    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # row numbers are uint32
 
 
-def fit_unsorted(
-    rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int
-) -> Steps | None:
-    """The staircase of unsorted rows that `suits` accepts; None if they are not the labels they were taken for."""
+def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int) -> Steps:
+    """The staircase of unsorted rows that `suits` accepts.
+
+    Raises NotLabels if targets that should be 0 or 1 are not, or a score is NaN.
+    """
     sample = cells.sorted_sample(rows.scores)
     bucket_map = cells.make_map(sample, len(rows.scores) // _ROWS_PER_BUCKET)
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
     table = survey(rows, bucket_map, shares)
-    if table is None:
-        return None
     live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
     directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
     n_live = _survey.index_live(live, directory)
     atoms, atom_runs, share = find_atoms(sample, bucket_map, live, n_live)
     if share > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    live_buckets = Live(bucket_map, directory, atoms, atom_runs)
+    live_buckets = LiveBuckets(bucket_map, directory, atoms, atom_runs)
 
-    kept, runs = collect(rows, scale, live_buckets, n_live, shares, summed=table.ndim > 1)
+    found, runs = collect(rows, scale, live_buckets, n_live, shares, summed=table.ndim > 1)
     if table.ndim == 1:
-        _survey.sum_labels(table, directory, atom_runs, *kept, *runs)
+        _collect.sum_labels(table, directory, atom_runs, *found, *runs)
     weighted = len(rows.weights) > 0
-    return finish(kept, runs, scale, live_buckets, n_live, n_threads, weighted, decreasing=decreasing, bounds=bounds)
+    return finish(found, runs, scale, live_buckets, n_live, n_threads, weighted, decreasing=decreasing, bounds=bounds)
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
-    """The rows of each thread; all their tables take less than a quarter of the memory that the rows take."""
+    """The rows of each thread.  All their tables together take less than a quarter of the memory of the rows."""
     size = sum(column.nbytes for column in rows[:3])
     return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * _SUMMARY_BYTES * n_buckets))))
 
 
-def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table | None:
-    """The summary of each bucket; None if a target that should be 0 or 1 is not, or a score is NaN."""
+def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
+    """The summary of each bucket."""
     n_buckets = cells.n_buckets(bucket_map)
     targets = rows.targets_extent
     if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
-        for word in (np.uint32, np.uint64):
-            table = _survey_labels(rows, bucket_map, shares, np.dtype(word))
-            # short words are fast; one that overflows loses 65536 rows
-            if table is None or _rows_in(table) == len(rows.scores):
-                break
-        return table
+        table = _survey_labels(rows, bucket_map, shares, np.dtype(np.uint32))
+        # short words are faster; if a bucket has more than 65535 rows, some are missing from the total
+        complete = (table & 0xFFFF).sum(dtype=np.int64) == len(rows.scores)
+        return table if complete else _survey_labels(rows, bucket_map, shares, np.dtype(np.uint64))
     centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
 
     def scan(part: slice) -> Table:
@@ -116,25 +127,21 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table | None:
     return table
 
 
-def _rows_in(table: Table) -> int:
-    return int(table.view(f"u{table.itemsize // 2}")[_LOWER_HALF].sum(dtype=np.int64))
-
-
-def _survey_labels(
-    rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]
-) -> Table | None:
-    def scan(part: slice) -> Table | None:
+def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
+    def scan(part: slice) -> Table:
         table = np.zeros(cells.n_buckets(bucket_map), dtype=word)
-        return table if _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table) else None
+        if not _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table):
+            raise NotLabels
+        return table
 
-    tables = [table for table in threads.each(scan, shares) if table is not None]
-    for other in tables[1:]:
-        tables[0] += other
-    return tables[0] if len(tables) == len(shares) else None
+    table, *others = threads.each(scan, shares)
+    for other in others:
+        table += other
+    return table
 
 
 def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets can hold the end of a step.  A thread may plan its buckets as if there were no others."""
+    """Which buckets are live.  Threads plan consecutive buckets separately: chords may end anywhere."""
     live = np.empty(len(table), dtype=np.uint8)
 
     def mark(part: slice) -> None:
@@ -150,35 +157,34 @@ def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasi
 
 
 def collect(
-    rows: Rows, scale: Scale, live: Live, n_live: int, shares: list[slice], *, summed: bool
-) -> tuple[Kept, Runs]:
-    """The rows in live buckets, and the sums of the others."""
+    rows: Rows, scale: Scale, live: LiveBuckets, n_live: int, shares: list[slice], *, summed: bool
+) -> tuple[LiveRows, Runs]:
+    """The rows in live buckets, and the sums of all others, if `summed`."""
     n_runs = n_live + 1 + int(np.count_nonzero(live.atom_runs >= 0))
 
-    def scan(part: slice) -> tuple[Kept, Runs]:
+    def scan(part: slice) -> tuple[LiveRows, Runs]:
         runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
-        numbers = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # what is never touched costs nothing
-        work = np.zeros(_survey.collect_size(n_runs), dtype=np.uint8)
-        n_kept = _survey.collect(
+        numbers = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # unused memory costs nothing
+        work = np.zeros(_collect.collect_size(n_runs), dtype=np.uint8)
+        n_found = _collect.collect(
             rows.scores[part], rows.targets[part], rows.weights[part], part.start,
             live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed, numbers, *runs, work,
         )  # fmt: skip
-        kept = Kept(np.empty((n_kept, 3), dtype=np.uint64), np.empty(n_kept, dtype=np.int32))
-        _finish.gather(*rows[:3], numbers[:n_kept], live.bucket_map, live.directory, *kept)
-        return kept, runs
+        found = LiveRows(np.empty((n_found, 3), dtype=np.uint64), np.empty(n_found, dtype=np.int32))
+        _finish.gather(*rows[:3], numbers[:n_found], live.bucket_map, live.directory, *found)
+        return found, runs
 
-    found = threads.each(scan, shares)
-    runs = found[0][1]
-    for _, others in found[1:]:
-        _survey.add_runs(scale, *runs, *others)
-    return Kept(*(np.concatenate(columns) for columns in zip(*(kept for kept, _ in found), strict=True))), runs
+    found, runs = zip(*threads.each(scan, shares), strict=True)
+    for others in runs[1:]:
+        _collect.add_runs(scale, *runs[0], *others)
+    return LiveRows(*(np.concatenate(columns) for columns in zip(*found, strict=True))), runs[0]
 
 
 def finish(
-    kept: Kept,
+    found: LiveRows,
     runs: Runs,
     scale: Scale,
-    live: Live,
+    live: LiveBuckets,
     n_live: int,
     n_threads: int,
     weighted: bool,
@@ -186,18 +192,18 @@ def finish(
     decreasing: bool,
     bounds: tuple[float, float],
 ) -> Steps:
-    """The staircase of the rows that were kept and the runs between them."""
-    n_kept = len(kept.places)
-    ends, ordered = np.empty(n_live + 1, dtype=np.intp), np.empty((n_kept + 1, 3), dtype=np.uint64)
-    _finish.arrange(*kept, ends, ordered)
+    """The staircase of the collected rows and the runs between them."""
+    n_rows = len(found.places)
+    ends, ordered = np.empty(n_live + 1, dtype=np.intp), np.empty((n_rows + 1, 3), dtype=np.uint64)
+    _finish.arrange(*found, ends, ordered)
 
     def sort(part: slice) -> None:
         start, stop = (int(ends[q - 1]) if q else 0 for q in (part.start, part.stop))
         _finish.sort_buckets(ordered, ends, part.start, part.stop, np.empty((stop - start + 1, 3), dtype=np.uint64))
 
-    threads.each(sort, threads.cut(n_live, n_threads if n_kept >= _MANY_KEPT else 1))
+    threads.each(sort, threads.cut(n_live, n_threads if n_rows >= _ROWS_TO_SORT_IN_THREADS else 1))
 
-    n_items = n_kept + len(runs.rows)
+    n_items = n_rows + len(runs.rows)
     x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if weighted else 0)
     tied, run = np.empty(n_items, dtype=np.uint8), np.empty(n_items, dtype=np.intp)
     n_items = _finish.sequence(ordered, ends, live.atoms, live.atom_runs, runs.rows, x, y, w, tied, run)
@@ -219,22 +225,23 @@ def finish(
 def find_atoms(
     sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], float]:
-    """The score that repeats most in each live bucket, the run that sums its rows, and the share of other live rows.
+    """The atom of each live bucket, the run that sums its rows, and the share of all other live rows.
 
-    A sample tells.
+    The atom is the most frequent score in a sorted sample of scores.  Without it, a bucket of one repeated score would
+    have many rows to sort.
     """
     bucket = np.empty(len(sample), dtype=np.int32)
     _lookup.locate(sample, bucket_map, bucket)
-    alive = live[bucket] == 1
-    first = cells.firsts(sample[alive])  # of each distinct score
-    repeats = np.diff(first, append=np.count_nonzero(alive))
+    in_live = live[bucket] == 1
+    first = cells.firsts(sample[in_live])  # place of each distinct score
+    repeats = np.diff(first, append=np.count_nonzero(in_live))
     frequent = np.argsort(repeats, kind="stable")[np.count_nonzero(repeats == 1) :]
     if not len(frequent):
-        return np.empty(0), np.empty(0, dtype=np.int32), np.count_nonzero(alive) / max(1, len(sample))
-    place = np.searchsorted(np.flatnonzero(live), bucket[alive][first[frequent]])
+        return np.empty(0), np.empty(0, dtype=np.int32), np.count_nonzero(in_live) / max(1, len(sample))
+    place = np.searchsorted(np.flatnonzero(live), bucket[in_live][first[frequent]])
     atoms, rows = np.full(n_live + 1, np.nan), np.zeros(n_live + 1)
-    atoms[place] = sample[alive][first[frequent]]  # the last one written repeats most
+    atoms[place] = sample[in_live][first[frequent]]  # the last one written repeats most
     rows[place] = repeats[frequent]
     found = rows > 0
-    share = (np.count_nonzero(alive) - rows.sum()) / len(sample)
+    share = (np.count_nonzero(in_live) - rows.sum()) / len(sample)
     return atoms, np.where(found, n_live + np.cumsum(found), -1).astype(np.int32), share

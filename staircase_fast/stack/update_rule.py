@@ -1,4 +1,4 @@
-"""The stack of section IV-B with a user's F and G, for batches and for rows that arrive one by one."""
+"""The stack for a user's update rule F and G (paper, sections IV-B and V), for batches and for single rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from staircase_fast.losses import UpdateRule
 
 
 class Block(NamedTuple):
-    """Rows side by side, and what the rule says of them."""
+    """Consecutive rows, and the results of the rule for them."""
 
-    first: Any  # where they begin
-    last: Any  # where they end
+    first: Any  # score of the first row
+    last: Any  # score of the last row
     value: float
     auxiliary: Any
 
@@ -22,7 +22,7 @@ class Block(NamedTuple):
 class Stack(NamedTuple):
     """The block on top, and the stack below it.
 
-    It is never changed: if a user's function raises, what was there before the call still is.
+    Stacks are immutable: if a user's function raises an error, the stack before the call is still valid.
     """
 
     top: Block
@@ -31,7 +31,7 @@ class Stack(NamedTuple):
 
 
 def observation(rule: UpdateRule, first: Any, last: Any, rows: list[tuple[float, float]], *, decreasing: bool) -> Block:
-    """Rows of one score, targets with weights, as one block; the order in which they are given does not matter."""
+    """Rows (target, weight) of one score as one block.  The order of the rows does not matter."""
     block = None
     for target, weight in sorted(rows, reverse=decreasing):
         initial = (target, weight) if rule.initial is None else rule.initial(target, weight)
@@ -42,10 +42,10 @@ def observation(rule: UpdateRule, first: Any, last: Any, rows: list[tuple[float,
 
 
 def pushed(rule: UpdateRule, stack: Stack | None, block: Block, *, decreasing: bool) -> Stack:
-    """The stack with a block on top of it, joined with every block that reaches it.
+    """Push a block: merge it with the top while the values are not strictly monotone.
 
-    Falling values are rising ones of rows in the opposite order, so that the rule is always given the greater of two
-    values first.
+    The rule always gets the block with the greater value first: a decreasing staircase is an increasing one of the rows
+    in opposite order.
     """
     while stack is not None and (stack.top.value <= block.value if decreasing else stack.top.value >= block.value):
         pair = (block, stack.top) if decreasing else (stack.top, block)
@@ -66,13 +66,13 @@ def _downwards(stack: Stack | None) -> Iterator[Block]:
 
 
 def _merged(rule: UpdateRule, one: Block, two: Block) -> tuple[float, Any]:
-    """The value and the auxiliary value of two blocks as one."""
+    """The value and the auxiliary value of the union of two blocks."""
     low, high = sorted((one.value, two.value))
     return _check_block(rule.merge(*one[2:], *two[2:]), low, high)
 
 
 def _check_block(returned: Any, low: float, high: float) -> tuple[float, Any]:
-    """Check the return value of a user's rule: a value in this range, and an auxiliary value."""
+    """Check the return value of a user's function: a value in this range, and an auxiliary value."""
     try:
         value, auxiliary = returned
         value = float(value)

@@ -1,11 +1,15 @@
-# A monotone map from scores to buckets, quick to evaluate and even for any distribution (`cells.py` makes it).
+# The bucket map: a monotone function from scores to bucket numbers that fills the buckets evenly (`cells.py` makes it).
 #
-# A cell cuts its range of scores into equal parts, numbered low, low + 1, .., high.  Cell 0 covers the whole range.
-# Alone, its parts are the buckets; where scores are not spread evenly, its parts are the cells that follow, and those
-# cut theirs into buckets, as many as a sample of scores found it worth.  Each operation is monotone under rounding, so
-# the map is, to the last bit, and infinities end up at the ends.
+# A *cell* divides a range of scores into parts of equal width, numbered low, low + 1, .., high.  The root, cell 0,
+# covers all scores.  If scores are spread evenly, the root is the only cell and its parts are the buckets.  Otherwise
+# part p of the root is cell 1 + p, and the parts of that cell are buckets, more of them where a sample has more scores:
 #
-# Assumed of the caller: no NaN, fewer than 2**31 buckets.
+#     root: [0, 1) -> cell 1, [1, 2) -> cell 2;   cell 1: [0, 1) -> buckets 0 .. 9;   cell 2: [1, 2) -> bucket 10
+#
+# Every operation (multiply, add, clip, truncate) is monotone also after rounding, so the map is monotone to the last
+# bit, for infinite scores too.  An uneven map makes a fit slower, never wrong.
+#
+# Preconditions: no NaN, fewer than 2**31 buckets.
 
 from libc.stdint cimport int32_t
 
@@ -21,7 +25,7 @@ ctypedef struct Cell:
 
 ctypedef struct Map:
     const Cell *cells
-    bint flat             # there is one cell
+    bint flat             # the root is the only cell
 
 
 cdef inline Map map_of(const double[:, ::1] bucket_map) noexcept nogil:
@@ -39,9 +43,9 @@ cdef inline int32_t bucket_of(Map cells, double x) noexcept nogil:
 
 cdef inline void find_buckets(Map cells, const floating *scores, Py_ssize_t n, int32_t *buckets) noexcept nogil:
     cdef Py_ssize_t i
-    cdef Cell whole = cells.cells[0]
-    for i in range(n):                        # two passes: the first one is done on several rows at once
-        buckets[i] = part_of(&whole, scores[i])
+    cdef Cell root = cells.cells[0]
+    for i in range(n):                        # two passes: compilers vectorise the first
+        buckets[i] = part_of(&root, scores[i])
     if not cells.flat:
         for i in range(n):
             buckets[i] = part_of(cells.cells + 1 + buckets[i], scores[i])

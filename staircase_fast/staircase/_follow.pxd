@@ -1,8 +1,14 @@
-# A staircase at many scores.
+# Evaluate a staircase at many scores.
 #
-# Assumed of the caller: at least one step, steps in ascending order of score, their ends and values no NaN.
+# A score is on the last step that starts at or below it, or on the first step.  Few scores are looked up by bisection.
+# Many scores use an index with an entry for each bucket of scores (`_cells.pxd`): the step on which the bucket begins,
+# and where in it the next step starts.  Then one comparison finds the step.  If several steps start in a bucket, they
+# are searched by bisection.
 #
-#     left[0] <= right[0] < left[1] <= right[1] < ..       ends of the steps, -inf and inf allowed
+#     steps that start at 0, 1 and 5, buckets [0, 2), [2, 4), [4, 6):  entries (step 0, edge 1), (step 1, no edge),
+#     (step 1, edge 5).  The score 4.5 is in the last bucket and below 5: step 1.
+#
+# Preconditions: at least one step, left[0] <= right[0] < left[1] <= right[1] < .., no NaN in steps and values.
 
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, NAN, fabs
@@ -12,7 +18,6 @@ from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.staircase._cells cimport Map, bucket_of, find_buckets
-from staircase_fast.staircase._steps cimport Entry, step_by, step_of
 
 ctypedef struct Stairs:
     Py_ssize_t n
@@ -20,25 +25,57 @@ ctypedef struct Stairs:
     const double *right
     const double *values
 
+# The line from the right end of a step to the left end of the next one.
 ctypedef struct Line:
     double start
-    double slope
-    double low                # where it starts
-    double high               # where it ends
+    double slope              # NaN if it is infinite or too small: see `on_odd_line`
+    double low                # value at the start
+    double high               # value at the end
+
+ctypedef struct Entry:
+    double edge               # where a step starts in this bucket, or NaN: none or several do
+    int64_t step              # the step on which the bucket begins; its complement, which is < 0, if several start
 
 ctypedef struct Index:
-    const Entry *entries      # or NULL: there is none
-    bint many                 # more than stay in the nearest caches
+    const Entry *entries      # or NULL: no index
+    bint many                 # more than MANY_ENTRIES: prefetch them
     Map cells
 
 cdef enum:
-    MANY_ENTRIES = 1 << 14
+    MANY_ENTRIES = 1 << 14    # more do not fit the nearest caches
+
+
+cdef inline int64_t step_by(const Entry *entry, const double *left, double score) noexcept nogil:
+    """The step of a score whose bucket has this entry."""
+    cdef int64_t step = entry.step, last
+    if step >= 0:
+        return step + (entry.edge <= score)
+    step = ~step
+    last = entry[1].step
+    last = ~last if last < 0 else last
+    return step + started(left + step + 1, last - step, score)
+
+
+cdef inline int64_t step_of(const double *left, Py_ssize_t n, double score) noexcept nogil:
+    """The step of a score, by bisection of all n steps."""
+    return started(left + 1, n - 1, score) if n > 1 else 0
+
+
+cdef inline Py_ssize_t started(const double *left, Py_ssize_t n, double score) noexcept nogil:
+    """The number of entries at or below the score: bisection without branches."""
+    cdef const double *base = left
+    cdef Py_ssize_t half
+    while n > 1:
+        half = n >> 1
+        base += half if base[half - 1] <= score else 0
+        n -= half
+    return (base - left) + (base[0] <= score)
 
 
 cdef inline void fill_index(
     const double *left, Py_ssize_t n, Map cells, Entry *entries, Py_ssize_t n_entries
 ) noexcept nogil:
-    """What starts in each bucket; there is one entry more than there are buckets."""
+    """Fill the index; it has one entry more than there are buckets."""
     cdef Py_ssize_t step = 0, start, b
     for b in range(n_entries):
         start = step
@@ -56,9 +93,9 @@ cdef inline Py_ssize_t follow(
     const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, bint linear,
     bint outside, double *out
 ) noexcept nogil:
-    """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1.
+    """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1.
 
-    `outside`: queries outside the steps get NaN, not the nearest value.
+    `outside`: queries outside the fitted range get NaN instead of the nearest value.
     """
     cdef Py_ssize_t i, start = 0, size = 0
     cdef bint missing = False
@@ -116,7 +153,7 @@ cdef inline void follow_steps(
         out[i] = stairs.values[steps[i]]
 
 
-# Between the right end of a step and the left end of the next, values lie on a straight line.
+# Linear interpolation.
 
 cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogil:
     cdef Line line = Line(stairs.right[step], 0.0, stairs.values[step], stairs.values[step])
@@ -124,7 +161,7 @@ cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogi
         line.high = stairs.values[step + 1]
         line.slope = (line.high - line.low) / (stairs.left[step + 1] - line.start)
         if not DBL_MIN <= fabs(line.slope) < INFINITY:
-            line.slope = NAN                  # something is infinite, overflows, or underflows
+            line.slope = NAN                  # infinite ends, overflow or underflow
     return line
 
 
@@ -157,20 +194,20 @@ cdef inline double on_line(
     cdef double value = line.low + (query - line.start) * line.slope
     if line.slope != line.slope:
         return on_odd_line(stairs, step, query)
-    # before the line starts is the step; rounding may overshoot the end of the line by a bit
+    # clip: a query before the line is on the step, and rounding may overshoot the end of the line
     return lesser(greater(value, line.low), line.high) if rising else greater(lesser(value, line.low), line.high)
 
 
-cdef inline double held(double value, double a, double b) noexcept nogil:
-    """The value, or the nearest between a and b."""
+cdef inline double clipped(double value, double a, double b) noexcept nogil:
+    """The number between a and b that is nearest to the value."""
     return lesser(greater(value, lesser(a, b)), greater(a, b))
 
 
 cdef inline double on_odd_line(const Stairs *stairs, Py_ssize_t step, double query) noexcept nogil:
-    """Where the slope is no number, or too small for one.
+    """A point on a line whose slope is infinite or too small.
 
-    An end at infinity is infinitely far away: a finite query gets the value at the other end, or half of each where
-    both are infinite.
+    An end at infinity is infinitely far away: a finite query gets the value at the other end, or the mean of both
+    values if both ends are infinite.
     """
     cdef double start = stairs.right[step], end = stairs.left[step + 1]
     cdef double low = stairs.values[step], high = stairs.values[step + 1], part
@@ -185,5 +222,5 @@ cdef inline double on_odd_line(const Stairs *stairs, Py_ssize_t step, double que
     else:
         part = (query - start) / (end - start)
     if -INFINITY < high - low < INFINITY:
-        return held(low + part * (high - low), low, high)
-    return held(low * (1.0 - part) + high * part, low, high)
+        return clipped(low + part * (high - low), low, high)
+    return clipped(low * (1.0 - part) + high * part, low, high)

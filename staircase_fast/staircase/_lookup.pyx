@@ -1,6 +1,6 @@
-"""Evaluate a staircase (_follow.pxd).
+"""Evaluate staircases (_follow.pxd).
 
-Kernels here assume clean input: at least one step, steps in ascending order of score, their ends and values no NaN.
+Preconditions: at least one step, steps in ascending order of score, no NaN in their ends and values.
 """
 
 from libc.math cimport NAN
@@ -11,12 +11,12 @@ from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.staircase._cells cimport find_buckets, map_of
 from staircase_fast.staircase._follow cimport (
-    Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index,
+    Entry, Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index, step_by,
+    step_of,
 )
-from staircase_fast.staircase._steps cimport Entry, step_by, step_of
 
 cdef enum:
-    AHEAD = 16                # queries whose memory is asked for before they are looked up
+    AHEAD = 16                # queries are prefetched this many queries ahead
 
 ctypedef fused integer:
     uint8_t
@@ -38,6 +38,7 @@ def index_steps(
     const double[:, ::1] bucket_map not None,     # IN  Cell
     double[:, ::1] index not None,                # OUT Entry, one more than there are buckets
 ):
+    """Fill the index of a staircase."""
     with nogil:
         fill_index(&left[0], left.shape[0], map_of(bucket_map), <Entry *>&index[0, 0], index.shape[0])
 
@@ -48,6 +49,7 @@ def draw_lines(
     const double[::1] values not None,            # IN
     double[:, ::1] lines not None,                # OUT Line, one per step
 ):
+    """Compute the line after each step."""
     cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
     cdef Py_ssize_t step
     with nogil:
@@ -61,13 +63,13 @@ def evaluate(
     const double[::1] right not None,             # IN
     const double[::1] values not None,            # IN
     bint linear,
-    bint outside,                                 # IN  whether queries outside the steps get NaN, not the nearest value
+    bint outside,                                 # IN  queries outside the fitted range get NaN, not the nearest value
     const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
     const double[:, ::1] index not None,          # IN  from index_steps
-    const double[:, ::1] lines not None,          # IN  from draw_lines, or empty: draw what is asked for
+    const double[:, ::1] lines not None,          # IN  from draw_lines, or empty: compute each when needed
     double[::1] out not None,                     # OUT one per query
 ):
-    """out[i] = the staircase at queries[i]; return the index of the first NaN among these, or -1."""
+    """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1."""
     cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
     cdef Index steps = no_index()
     cdef const Line *drawn = NULL
@@ -91,7 +93,7 @@ def evaluate_pairs(
     double[::1] first not None,                   # OUT one per query
     double[::1] second not None,                  # OUT
 ):
-    """Both values of the step of each query; return the index of the first NaN among these, or -1."""
+    """Find both values of the step of each query; return the index of the first NaN query, or -1."""
     cdef Index steps = no_index()
     cdef int32_t buckets[BATCH]
     cdef int64_t found[BATCH]
@@ -124,23 +126,26 @@ def evaluate_pairs(
 def evaluate_groups(
     const floating[::1] queries not None,         # IN
     const integer[::1] groups not None,           # IN  one per query
-    int64_t low,                                  # IN  the least group
-    const int32_t[::1] places not None,           # IN  the staircase of each group from the least on, or -1
+    int64_t low,                                  # IN  the smallest group
+    const int32_t[::1] places not None,           # IN  the staircase of each group from the smallest on, or -1
     const int64_t[::1] offsets not None,          # IN  first step of each staircase, and one more
     const double[::1] left not None,              # IN  steps of one staircase after the other
     const double[::1] right not None,             # IN
     const double[::1] values not None,            # IN
     bint linear,
-    bint outside,                                 # IN  whether queries outside the steps get NaN, not the nearest value
-    double[::1] out not None,                     # OUT one per query; what has no staircase is left alone
+    bint outside,                                 # IN  queries outside the fitted range get NaN, not the nearest value
+    double[::1] out not None,                     # OUT one per query; not written if the group is unknown
 ):
-    """The staircase of each group at its queries; return where the first NaN is, and the first without one, or -1."""
+    """Evaluate the staircase of each query's group; return the index of the first NaN and of the first unknown group.
+
+    Either is -1 if there is none.
+    """
     cdef Stairs stairs
     cdef Index none = no_index()
-    cdef Py_ssize_t i, place, ahead, n = queries.shape[0], strange = -1, nan = -1
+    cdef Py_ssize_t i, place, ahead, n = queries.shape[0], unknown = -1, nan = -1
     with nogil:
         for i in range(n):
-            # asked for before it is needed: each query is somewhere else
+            # prefetch: queries of other groups are elsewhere in memory
             ahead = place_of(places, groups[min(i + AHEAD, n - 1)], low)
             if ahead >= 0:
                 prefetch(&offsets[ahead])
@@ -152,7 +157,7 @@ def evaluate_groups(
             if nan < 0 and queries[i] != queries[i]:
                 nan = i
             if place < 0:
-                strange = i if strange < 0 else strange
+                unknown = i if unknown < 0 else unknown
                 continue
             stairs = Stairs(
                 offsets[place + 1] - offsets[place], &left[offsets[place]], &right[offsets[place]],
@@ -164,10 +169,10 @@ def evaluate_groups(
                 out[i] = values[offsets[place] + step_of(stairs.left, stairs.n, queries[i])]
             if outside and (queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1]):
                 out[i] = NAN
-    return nan, strange
+    return nan, unknown
 
 
 cdef inline Py_ssize_t place_of(const int32_t[::1] places, int64_t group, int64_t low) noexcept nogil:
-    """The staircase of a group, or -1; that of a group which has changed since `low` was found may be any."""
+    """The staircase of a group, or -1.  Groups that changed during the call stay within the array."""
     cdef uint64_t number = <uint64_t>group - <uint64_t>low
     return places[number] if number < <uint64_t>places.shape[0] else -1

@@ -1,9 +1,9 @@
-"""Staircases as JSON text: versioned, exact to the last bit, and checked on the way in.
+"""Staircases as JSON text: versioned, exact to the last bit, and validated when read.
 
     {"format": "staircase_fast", "version": 1, "loss": {"name": "squared_error"}, "increasing": true,
      "left": [..], "right": [..], "values": [..], "weights": [..], "counts": [..]}
 
-Where values are not exact, there are also "lower" and "upper".
+If values are not exact, there are also "lower" and "upper".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MORE_ARRAYS = ("lower", "upper")
 
 
 def to_json(stairs: Staircase) -> str:
-    """`stairs` as JSON text."""
+    """The staircase as JSON text."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -40,7 +40,7 @@ def to_json(stairs: Staircase) -> str:
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """The arguments of `Staircase` that `text` holds; the constructor judges lengths, order and finiteness."""
+    """The arguments of `Staircase` in a JSON text; the constructor checks lengths, order and finiteness."""
     document = documents.document_of(text, WHAT, (FORMAT, VERSION), ("increasing", *_ARRAYS), _MORE_ARRAYS)
     names = [name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document]
     fields = {name: documents.numbers_of(name, document.pop(name)) for name in names}

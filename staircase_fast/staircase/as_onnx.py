@@ -1,8 +1,8 @@
-"""Staircases as ONNX models: an unrolled search by halving, in float64.
+"""Staircases as ONNX models: an unrolled bisection in float64.
 
-ONNX has no operator that searches a sorted table, and its tree ensembles have float32 thresholds in the versions most
-runtimes read.  So each halving is a handful of nodes on all scores at once: time is that of the logarithm of the number
-of steps for a score, and memory that of the scores.  Table entries after the last stand for what has no value.
+ONNX has no operator that searches a sorted table, and its tree ensembles have float32 thresholds in the versions that
+most runtimes read.  So each round of the bisection is a handful of nodes that work on all scores at once.  Time per
+score is logarithmic in the number of steps.  The last entry of each table is NaN, for scores that have no value.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
-from staircase_fast.staircase import export_checks, pieces
+from staircase_fast.staircase import pieces
 from staircase_fast.staircase.pieces import Pieces
 from staircase_fast.storage import documents, files
 from staircase_fast.typing import Interpolation
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from staircase_fast.staircase.result import Staircase
 
 OPSET = 13  # the operators below are in it; ONNX Runtime 1.16 reads up to 19
-IR_VERSION = 8  # what came with opsets 15 to 18
+IR_VERSION = 8  # that of opsets 15 to 18
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -40,7 +42,7 @@ def write(
     linear = check_interpolation(interpolation) != "step"
     check_choice("out_of_bounds", out_of_bounds, ("clip", "nan"))
     check_choice("dtype", dtype, ("float64", "float32"))
-    names = export_checks.value_names(*names)
+    _check_names(*names)
     onnx = import_optional("onnx", "`to_onnx`", extra="onnx")
     table = pieces.of_staircase(stairs, interpolation, outside=out_of_bounds == "clip")
     graph = _Graph(onnx, names)
@@ -49,23 +51,33 @@ def write(
     kind = onnx.TensorProto.DOUBLE if dtype == "float64" else onnx.TensorProto.FLOAT
     graph.add("Cast", values, to=kind, output=names[1])
     model = graph.model(kind)
-    # parameters of single rows say nothing of a staircase
+    # parameters with one entry per training row are not part of the model
     loss = {"name": stairs.loss.name} if stairs.loss.per_sample else documents.plain_loss(stairs.loss)
-    said = {
+    metadata = {
         "loss": json.dumps(loss),
         "increasing": json.dumps(stairs.increasing),
         "n_steps": str(stairs.n_steps),
         "interpolation": interpolation,
         "out_of_bounds": out_of_bounds,
     }
-    onnx.helper.set_model_props(model, {f"staircase_fast.{name}": text for name, text in said.items()})
+    onnx.helper.set_model_props(model, {f"staircase_fast.{name}": text for name, text in metadata.items()})
     onnx.checker.check_model(model)
     with files.replacing(path) as file:
         file.write(model.SerializeToString())
 
 
+def _check_names(input_name: object, output_name: object) -> None:
+    for argument, name in (("input_name", input_name), ("output_name", output_name)):
+        if not isinstance(name, str):
+            raise InvalidTypeError(argument, "must be a str", found=f"got {type(name).__name__}")
+        if not name or re.search("[\ud800-\udfff]", name):
+            raise InvalidInputError(argument, "must be nonempty and without surrogate characters", value=name)
+    if input_name == output_name:
+        raise InvalidInputError("output_name", "must differ from `input_name`", value=output_name)
+
+
 class _Graph:
-    """Nodes and tables as they come; each result has a name of its own."""
+    """The nodes and tables of a model; each result has a unique name."""
 
     def __init__(self, onnx: Any, names: tuple[str, str]) -> None:
         self.onnx, self.names = onnx, names
@@ -76,7 +88,7 @@ class _Graph:
             self.prefix += "_"
 
     def table(self, entries: Any, kind: type = np.float64) -> str:
-        """An array that is part of the model."""
+        """Add a constant array; return its name."""
         name = f"{self.prefix}_table_{len(self.tables)}"
         self.tables.append(self.onnx.numpy_helper.from_array(np.asarray(entries, dtype=kind), name))
         return name
@@ -85,7 +97,7 @@ class _Graph:
         return self.table(entry, np.int64)
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """A node; return the name of its result."""
+        """Add a node; return the name of its result."""
         name = output or f"{self.prefix}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
         return name
@@ -107,7 +119,7 @@ class _Graph:
 
 def _evaluate(graph: _Graph, table: Pieces, scores: str, *, linear: bool) -> str:
     place = _place(graph, table, scores)
-    # of a piece without a line the slope is 0, and its bend must be a number, as must be what 0 is multiplied by
+    # a piece without a line has slope 0, and 0 must not be multiplied by infinity
     table = table._replace(bend=np.where(np.isinf(table.bend), 0.0, table.bend))
     low, *line = (
         graph.add("Gather", graph.table(np.append(column, math.nan)), place)
@@ -122,19 +134,19 @@ def _evaluate(graph: _Graph, table: Pieces, scores: str, *, linear: bool) -> str
 
 
 def _place(graph: _Graph, table: Pieces, scores: str) -> str:
-    """The place of the last piece that starts at or below a score; one past the end where there is no value."""
+    """The index of the last piece that starts at or below each score; the last entry if it has no value."""
     n = len(table.start)
     lowest, highest = (graph.table(end) for end in table.inside)
     inside = graph.add(
         "And", graph.add("LessOrEqual", lowest, scores), graph.add("LessOrEqual", scores, highest)
-    )  # NaN is not
+    )  # false for NaN
     step = _started(graph, graph.table(table.start[1:]), n - 1, scores) if n > 1 else graph.integer(0)
     known, none = graph.add("Cast", inside, to=graph.onnx.TensorProto.INT64), graph.integer(n)
     return graph.add("Add", graph.add("Mul", known, graph.add("Sub", step, none)), none)
 
 
 def _started(graph: _Graph, start: str, n: int, scores: str) -> str:
-    """How many of n entries are at or below each score: `started` of `_steps.pxd`, for all of them at once."""
+    """The number of n entries at or below each score: `started` of `_follow.pxd`, for all scores at once."""
     base = graph.integer(0)
     while n >= 1:
         half = max(n >> 1, 1)

@@ -1,25 +1,27 @@
-"""Staircases as SQL: an expression that a query evaluates for each row.
+"""Staircases as SQL expressions.
 
-Few steps are a searched CASE.  Many are a table: DuckDB joins rows with it, each with the last step that starts at or
-below its score (ASOF); PostgreSQL finds that step by halving (`width_bucket`).  Either takes time of the logarithm of
-the number of steps for a row, where a CASE takes it of the number itself.  The table is one row of VALUES with an array
-for each column: a row for each step is read ten times as slowly.
+A few steps become a searched CASE.  More steps become a table of pieces (`pieces.py`): DuckDB joins each row with the
+last piece that starts at or below its score (ASOF JOIN); PostgreSQL finds that piece by bisection (`width_bucket`).
+Both take logarithmic time per row, a CASE linear time.  The table is one row of VALUES with an array for each column,
+because databases parse one row per step ten times more slowly.
 
-Numbers are quoted and cast: a plain 0.1 is a decimal number in both dialects, and 'Infinity' needs it anyway.  Both
-order NaN above all numbers, so that a comparison with infinity tells it from them.
+Numbers are quoted and cast: a plain 0.1 is a decimal number in both dialects, and 'Infinity' needs quotes anyway.  Both
+dialects order NaN above all numbers, so a comparison with infinity excludes it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.options import check_choice, check_interpolation
-from staircase_fast.staircase import export_checks, pieces
+from staircase_fast.staircase import pieces
 from staircase_fast.staircase.pieces import Pieces
 from staircase_fast.typing import Dialect, Interpolation
 
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
     from staircase_fast.staircase.result import Staircase
 
 FEW_STEPS = 64
-COLUMNS = ("starts", "lows", "bends", "slopes", "highs")  # of pieces; one of them has a "start" and so on
+COLUMNS = ("starts", "lows", "bends", "slopes", "highs")  # arrays of pieces; a joined piece has a "start", and so on
 
 
 def expression(
     stairs: Staircase, column: str | Sequence[str], dialect: Dialect, interpolation: Interpolation, out_of_bounds: str
 ) -> str:
-    """The staircase of a column."""
+    """`predict` of a column."""
     name = name_of("column", column)
     duck, linear, clip = options(dialect, interpolation, out_of_bounds)
     table = pieces.of_staircase(stairs, interpolation, outside=clip)
@@ -43,7 +45,7 @@ def expression(
 
 
 def options(dialect: Dialect, interpolation: Interpolation, out_of_bounds: str) -> tuple[bool, bool, bool]:
-    """Whether it is for DuckDB, with lines, and with a value for all scores."""
+    """Check the options: whether the dialect is DuckDB, there are lines, and all scores have a value."""
     return (
         check_choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb",
         check_interpolation(interpolation) != "step",
@@ -51,10 +53,26 @@ def options(dialect: Dialect, interpolation: Interpolation, out_of_bounds: str) 
     )
 
 
-def name_of(argument: str, given: str | Sequence[str]) -> str:
-    """The name of a column, quoted."""
-    parts = export_checks.name_parts(argument, given)
+def name_of(argument: str, given: Any) -> str:
+    """A quoted column name, from a string or from a sequence of its parts."""
+    parts = (given,) if isinstance(given, str) else given
+    if not isinstance(parts, Sequence) or isinstance(parts, bytes) or not len(parts):
+        requirement = "must be a name or a sequence of names such as ('t', 'score')"
+        raise InvalidTypeError(argument, requirement, value=given)
+    for place, part in enumerate(parts):
+        index = None if isinstance(given, str) else place
+        if not isinstance(part, str):
+            raise InvalidTypeError(argument, "must consist of strings", value=part, index=index)
+        if not part:
+            raise InvalidInputError(argument, "must not be empty", value=part, index=index)
+        check_text(argument, part, index)
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def check_text(argument: str, text: str, index: int | None) -> None:
+    """SQL text can contain neither NUL nor surrogates, which UTF-8 cannot encode."""
+    if re.search("[\0\ud800-\udfff]", text):
+        raise InvalidInputError(argument, "must not contain NUL or surrogate characters", value=text, index=index)
 
 
 def _number(value: float) -> str:
@@ -62,7 +80,7 @@ def _number(value: float) -> str:
 
 
 def _plain(value: float) -> str:
-    """All bits of a number; both dialects read it as Python does."""
+    """A number without loss; both dialects read it as Python does."""
     return repr(value) if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
 
 
@@ -82,7 +100,7 @@ def _case(score: str, table: Pieces) -> str:
 
 
 def _line(score: str, low: str, bend: str, slope: str, high: str, *, rising: bool | None) -> str:
-    """A point on a line, not beyond its end; `rising` is None where some lines rise and others fall."""
+    """A point on a line, clipped at its end; `rising` is None if some lines rise and others fall."""
     value = f"{low} + ({score} - {bend}) * {slope}"
     if rising is None:
         return f"LEAST(GREATEST({value}, LEAST({low}, {high})), GREATEST({low}, {high}))"
@@ -90,7 +108,7 @@ def _line(score: str, low: str, bend: str, slope: str, high: str, *, rising: boo
 
 
 def value_on(at: str, *, linear: bool, rising: bool | None) -> str:
-    """The value on a piece of a joined table, or on the one at a place of arrays."""
+    """The value on a joined piece, or on the piece at the subscript `at` of arrays."""
     low, bend, slope, high = (column + at if at else column[:-1] for column in COLUMNS[1:])
     if not linear:
         return low
@@ -122,10 +140,10 @@ def _bucket(name: str, table: Pieces, *, linear: bool) -> str:
 
 
 def unnested(names: Sequence[str]) -> str:
-    """A row for each entry of lists; "starts" becomes "start"."""
+    """One row for each entry of the lists; "starts" becomes "start"."""
     return ", ".join(f"unnest({name}) AS {name[:-1]}" for name in names)
 
 
 def joined(column: NDArray[np.float64]) -> str:
-    """Numbers as they stand in an array."""
+    """The entries of an SQL array."""
     return ", ".join(map(_plain, column.tolist()))

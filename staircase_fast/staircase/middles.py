@@ -1,4 +1,4 @@
-"""Straight lines through the middles of steps: no two scores of the fitted range share a value."""
+"""Centered interpolation: lines through the middles of steps, so that different scores get different values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ Ends = NDArray[np.float64]
 
 
 def centered_ends(left: Ends, right: Ends, offsets: NDArray[np.int64]) -> tuple[Ends, Ends]:
-    """Ends of steps which a linear look-up turns into lines through the middles of the given ones.
+    """Ends of steps for which linear interpolation gives lines through the middles of the given steps.
 
-    Staircase g has the steps [offsets[g], offsets[g + 1]).  Each step shrinks to its middle, the first of a staircase
-    to its left end and the last to its right end, so that lines cover the whole range.  There is no line to an infinite
-    end: such a step is flat up to its other end.  A step that is alone stays as it is.
+    Staircase g has the steps [offsets[g], offsets[g + 1]).  Each step shrinks to its middle.  The first shrinks to its
+    left end and the last to its right end, so that lines cover the whole range.  A step with an infinite end is
+    constant up to its other end.  A single step stays unchanged.
     """
-    with np.errstate(all="ignore"):  # the middle of what is infinite is not used
+    with np.errstate(all="ignore"):  # middles of infinite steps are not used
         half = (right - left) / 2
-        # (left + right) / 2 may overflow, half of a tiny end is not exact; one of these is right
+        # right - left may overflow, and halves of tiny ends are inexact, but not both
         middle = np.where(np.isfinite(half), left + half, left / 2 + right / 2)
     low, high = middle.copy(), middle
     first, last = offsets[:-1], offsets[1:] - 1

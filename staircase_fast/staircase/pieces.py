@@ -1,11 +1,11 @@
-"""A staircase as a table of pieces: what every export looks a score up in.
+"""A staircase as a table of pieces, for exports.
 
-A score is on the last piece that starts at or below it.  There its value is
+A score is on the last piece that starts at or below it.  Its value is
 
     low                                                     up to `bend`
-    low + (score - bend) * slope, at most high              beyond `bend` (at least high, where values fall)
+    low + (score - bend) * slope, at most high              beyond `bend` (at least high, if values decrease)
 
-These are the operations of `_lookup.pyx`, in their order: whoever does them in float64 gets the bits of `predict`.
+These are the operations of `_follow.pxd` in the same order.  In float64 they give the bits of `predict`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.staircase import _lookup, export_checks
+from staircase_fast.errors import InvalidInputError
+from staircase_fast.staircase import _lookup
 from staircase_fast.typing import Interpolation
 
 if TYPE_CHECKING:
@@ -30,19 +31,19 @@ class Pieces(NamedTuple):
 
     start: NDArray[np.float64]
     low: NDArray[np.float64]
-    bend: NDArray[np.float64]  # inf: all of the piece has one value
+    bend: NDArray[np.float64]  # inf: the piece is constant
     slope: NDArray[np.float64]
     high: NDArray[np.float64]
     rising: bool
-    inside: tuple[float, float]  # scores that have a value
+    inside: tuple[float, float]  # scores outside this range have no value
 
     def columns(self, *, linear: bool = True) -> list[NDArray[np.float64]]:
-        """The numbers of each piece; those of lines where there are lines."""
+        """The columns of the table; without lines, only the first two are needed."""
         return [self.start, self.low, self.bend, self.slope, self.high] if linear else [self.start, self.low]
 
 
 def of_staircase(stairs: Staircase, interpolation: Interpolation, *, outside: bool) -> Pieces:
-    """The pieces of a staircase; `outside`: whether scores that were not fitted have a value."""
+    """The pieces of a staircase; `outside`: whether scores outside the fitted range have a value."""
     if interpolation == "centered":
         stairs = stairs._through_middles()
     inside = (-math.inf, math.inf) if outside else (float(stairs.left[0]), float(stairs.right[-1]))
@@ -53,7 +54,7 @@ def of_staircase(stairs: Staircase, interpolation: Interpolation, *, outside: bo
     lines = np.empty((stairs.n_steps, 4))
     _lookup.draw_lines(stairs.left, stairs.right, stairs.values, lines)
     bend, slope, low, high = lines.T
-    export_checks.lines_are_finite(stairs.left, stairs.right, slope)
+    _check_slopes(stairs, slope)
     drawn = np.isfinite(slope) & (slope != 0)
     pieces = Pieces(
         start, low, np.where(drawn, bend, math.inf), np.where(drawn, slope, 0.0), high, stairs.increasing, inside
@@ -61,8 +62,18 @@ def of_staircase(stairs: Staircase, interpolation: Interpolation, *, outside: bo
     return _after_minus_infinity(stairs, pieces) if stairs.right[0] == -math.inf and stairs.n_steps > 1 else pieces
 
 
+def _check_slopes(stairs: Staircase, slope: NDArray[np.float64]) -> None:
+    """Lines between finite scores must have a slope that is a finite number and not 0."""
+    start, end = stairs.right[:-1], stairs.left[1:]
+    bad = np.isfinite(start) & np.isfinite(end) & np.isnan(slope[:-1])
+    if bad.any():
+        step = int(np.argmax(bad))
+        line = f"the line after step {step}, from {start[step].item()!r} to {end[step].item()!r}, has no finite slope"
+        raise InvalidInputError("interpolation", "must be 'step' for this staircase", found=line)
+
+
 def _after_minus_infinity(stairs: Staircase, pieces: Pieces) -> Pieces:
-    """A step that is at -inf alone: all numbers up to the next step have one value, which is another one."""
+    """Insert a constant piece after a step whose only score is -inf: finite scores have a value of their own."""
     value = stairs.predict(_LOWEST, interpolation="linear")
     new = (_LOWEST, value, math.inf, 0.0, value)
     start, low, bend, slope, high = (

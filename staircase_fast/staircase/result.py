@@ -1,4 +1,4 @@
-"""The result of a fit: a function that is constant on each step, with its weights and ends."""
+"""The class `Staircase`, the result of a fit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from staircase_fast.staircase.steps import Steps, check_output, check_steps, rea
 from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
 
-_Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # that of `cells`, and lines (`_lookup.pyx`)
+_Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # `cells.Index`, and lines (`_follow.pxd`)
 _NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
-_put = object.__setattr__  # how a Staircase itself sets what others cannot
+_put = object.__setattr__  # attributes are read-only for everybody else
 _INTEGERS = np.dtype(np.int64)
 _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
@@ -28,28 +28,28 @@ _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
 
 @public_class("staircase_fast")
 class Staircase(Saved):
-    """A monotone staircase: `n_steps` steps in ascending order of score.
+    """A monotone step function, with `n_steps` steps in ascending order of score.
 
-    `staircase_fast.fit` makes it; so do `load` and `from_json`.  It does not change after that: arrays are read-only.
+    Made by `staircase_fast.fit`, `load` and `from_json`.  It is immutable; its arrays are read-only.
 
     Parameters
     ----------
     left, right : array_like of shape (n_steps,)
         First and last observed score on each step.
     values : array_like of shape (n_steps,)
-        The value of each step: strictly increasing, or strictly decreasing.
+        The value of each step, strictly increasing or strictly decreasing.
     weights : array_like of shape (n_steps,)
         Total weight of the rows on each step.
     counts : array_like of shape (n_steps,)
-        How many rows of weight > 0 are on each step.
+        Number of rows of weight > 0 on each step.
     loss : str or Loss, default "squared"
     increasing : bool, default True
     lower, upper : array_like of shape (n_steps,), optional
-        Proven bounds of each value; the values, if not given.
+        Proven bounds on each value; default: the values themselves.
 
     Notes
     -----
-    Thread-safety: a staircase may be used by any number of threads at once.
+    Thread-safety: any number of threads can use a staircase at the same time.
 
     Examples
     --------
@@ -62,26 +62,26 @@ class Staircase(Saved):
     _WHAT = as_json.WHAT
 
     _index: _Index | None
-    _centered: Staircase  # not there before it is first asked for
+    _centered: Staircase  # unset until it is needed
 
     left: NDArray[np.float64]
     """First observed score on each step."""
     right: NDArray[np.float64]
     """Last observed score on each step."""
     values: NDArray[np.float64]
-    """The value of each step; strictly monotone."""
+    """Value of each step; strictly monotone."""
     weights: NDArray[np.float64]
     """Total weight on each step."""
     counts: NDArray[np.int64]
-    """Rows on each step."""
+    """Number of rows on each step."""
     loss: Loss
-    """What was minimised."""
+    """The loss that was minimised."""
     increasing: bool
-    """Whether values rise with the score."""
+    """Whether values increase with the score."""
     lower: NDArray[np.float64]
-    """A proven lower bound of each value; the value itself where the loss has a closed form."""
+    """A proven lower bound on each value; the value itself if the loss has a closed form."""
     upper: NDArray[np.float64]
-    """A proven upper bound of each value; the value itself where the loss has a closed form."""
+    """A proven upper bound on each value; the value itself if the loss has a closed form."""
 
     def __init__(
         self,
@@ -95,35 +95,34 @@ class Staircase(Saved):
         lower: ColumnLike | None = None,
         upper: ColumnLike | None = None,
     ) -> None:
-        rising, the_loss = check_direction(increasing, auto=False), loss_of(loss)
+        rising, the_loss = bool(check_direction(increasing, auto=False)), loss_of(loss)
         columns = left, right, values, weights, counts, lower, upper
-        steps = check_steps(columns, rising=bool(rising), loss=the_loss)
-        self._set(steps, the_loss, bool(rising))
+        self._set(check_steps(columns, rising=rising, loss=the_loss), the_loss, rising)
 
     @classmethod
     def _of_steps(cls, steps: Steps, loss: Loss, increasing: bool) -> Staircase:
-        """A staircase of arrays that nobody else holds and that are known to be right."""
+        """A staircase of valid arrays that nobody else uses."""
         stairs = cls.__new__(cls)
         stairs._set(steps, loss, increasing)
         return stairs
 
     def _set(self, steps: Steps, loss: Loss, increasing: bool) -> None:
         for name, column in zip(_ARRAYS, steps, strict=True):
-            given = steps.values if column is None else column
-            given.setflags(write=False)
-            _put(self, name, given)
+            array = steps.values if column is None else column
+            array.setflags(write=False)
+            _put(self, name, array)
         _put(self, "loss", loss)
         _put(self, "increasing", increasing)
         _put(self, "_index", None)
 
     @classmethod
     def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
-        """The same, of one array with a row for each of the five; the last are integers."""
+        """The same from one array, whose rows are the first five columns; counts are stored as int64 bits."""
         stairs = cls.__new__(cls)
         table.setflags(write=False)
+        values = table[2]
         _put(stairs, "left", table[0])
         _put(stairs, "right", table[1])
-        values = table[2]
         _put(stairs, "values", values)
         _put(stairs, "lower", values)
         _put(stairs, "upper", values)
@@ -134,15 +133,14 @@ class Staircase(Saved):
         _put(stairs, "_index", None)
         return stairs
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Staircase cannot be changed; tried to set {name!r}")
+    def __setattr__(self, name: str, value: object = None) -> None:
+        raise AttributeError(f"a Staircase is immutable; cannot set or delete {name!r}")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Staircase cannot be changed; tried to delete {name!r}")
+    __delattr__ = __setattr__
 
     @property
     def n_steps(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self.values)
 
     @overload
@@ -179,25 +177,23 @@ class Staircase(Saved):
         Parameters
         ----------
         scores : array_like of any shape
-            What to look up.  A table of pandas, polars or Arrow counts as an array of two dimensions.
+            Scores.  A pandas, polars or Arrow table counts as a two-dimensional array.
         interpolation : {"step", "linear", "centered"}, default "step"
             "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
             values lie on the straight line from the end of one to the start of the next.  "centered": values lie on
             straight lines through the middles of the steps, the left end of the first and the right end of the last.
-            So they are strictly monotone over the whole fitted range, but for rounding: scores that differ keep their
-            ranking.  (A single step is constant, as is what lies between an infinite score and the next of its step.)
+            They are strictly monotone over the whole fitted range, except for rounding, so ranks are preserved.  (A
+            single step is constant, and so is a step between an infinite score and its next score.)
         out_of_bounds : {"clip", "nan", "raise"}, default "clip"
-            For scores below the first or above the last that was fitted: the value of the nearest step, NaN, or an
-            error.
+            For scores outside the fitted range: the value of the nearest step, NaN, or an error.
         out : ndarray of float64, optional
-            Where to write the result; must have the shape of `scores`.
+            Output array; must have the shape of `scores`.
         n_threads : int, optional
-            How many threads may be used, for this call alone; see `set_num_threads`.
+            Number of threads for this call.  Defaults to `get_num_threads()`.
 
         Returns
         -------
-        ndarray of float64, or float64 for a single score
-            The shape of `scores`.
+        ndarray of float64 with the shape of `scores`, or float64 for a single score
 
         Examples
         --------
@@ -207,18 +203,14 @@ class Staircase(Saved):
         array([10., 10., 10., 20., 20.])
         >>> stairs.predict([0, 1, 1.5, 2, 3], interpolation="linear", out_of_bounds="nan")
         array([nan, 10., 15., 20., nan])
-
-        No new ties:
-
         >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1]).predict([1, 2, 3, 4], interpolation="centered").round(3)
         array([0.   , 0.333, 0.667, 1.   ])
         """
-        how = check_interpolation(interpolation)
-        if how == "centered":
+        if check_interpolation(interpolation) == "centered":
             return self._through_middles().predict(
                 scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
             )
-        linear = how == "linear"
+        linear = interpolation == "linear"
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
@@ -226,18 +218,18 @@ class Staircase(Saved):
         if outside == "raise":
             refuse_outside(queries, float(self.left[0]), float(self.right[-1]))
         if out is not None:
-            # a NaN must be found before anything is written
+            # NaN must be reported before anything is written
             check_no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
-        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
+        flat, steps = result.reshape(-1), (self.left, self.right, self.values)
+        index = self._index_for(len(queries), linear=linear)
 
-        def look_up(part: slice) -> int:
-            ends = self.left, self.right, self.values
-            return _lookup.evaluate(queries[part], *ends, linear, outside == "nan", *index, flat[part])
+        def evaluate(part: slice) -> int:
+            return _lookup.evaluate(queries[part], *steps, linear, outside == "nan", *index, flat[part])
 
         shares = threads.parts(len(queries), n_threads)
-        for part, nan in zip(shares, threads.each(look_up, shares), strict=True):
+        for part, nan in zip(shares, threads.each(evaluate, shares), strict=True):
             refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
         if out is not None and result is not out:
             out[...] = result
@@ -246,7 +238,7 @@ class Staircase(Saved):
     __call__ = predict
 
     def _index_for(self, n_queries: int, *, linear: bool) -> _Index:
-        """What makes many queries fast; made when it first pays (two threads may both make it: it is the same)."""
+        """The index for many queries, made when it first pays.  Two threads may both make it; the results are equal."""
         index = self._index
         if index is None:
             made = cells.index_for(self.left, n_queries)
@@ -261,7 +253,7 @@ class Staircase(Saved):
         return index
 
     def _through_middles(self) -> Staircase:
-        """The staircase whose lines are those of "centered"; kept, as it has an index of its own."""
+        """The staircase whose linear interpolation is "centered"; cached, because it has its own index."""
         found = getattr(self, "_centered", None)
         if found is None:
             ends = middles.centered_ends(self.left, self.right, np.array([0, self.n_steps]))
@@ -270,16 +262,16 @@ class Staircase(Saved):
         return found
 
     def plot(self, ax: Axes | None = None, *, color: str | None = None, label: str | None = None) -> Axes:
-        """Draw the steps; needs matplotlib, the extra [plot].
+        """Draw the steps.  Needs matplotlib, the extra [plot].
 
-        Steps are thick where there are scores.  Where values are not exact, what is proven of them is shaded.
+        Lines are thick over the scores of each step.  The proven bounds are shaded if values are not exact.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw on; default: those of a new figure.
         color, label : str, optional
-            Of the line.
+            Colour and label of the line.
 
         Returns
         -------
@@ -297,7 +289,7 @@ class Staircase(Saved):
         return draw_staircase(self, ax, color=color, label=label)
 
     def to_json(self) -> str:
-        """The staircase as JSON text; every float comes back from it as it was.
+        """Return the staircase as JSON text, without loss of precision.
 
         Returns
         -------
@@ -313,12 +305,12 @@ class Staircase(Saved):
 
     @classmethod
     def from_json(cls, text: str) -> Staircase:
-        """The staircase that `to_json` wrote.  Everything is checked; nothing is executed.
+        """Return the staircase of a JSON text.  Everything is validated; nothing is executed.
 
         Parameters
         ----------
         text : str
-            What `to_json` wrote.
+            A text from `to_json`.
 
         Returns
         -------
@@ -341,31 +333,31 @@ class Staircase(Saved):
         interpolation: Interpolation = "step",
         out_of_bounds: Literal["clip", "nan"] = "clip",
     ) -> str:
-        """The staircase as an SQL expression: `predict` of a column, bit for bit (for lines, see below).
+        """Return an SQL expression for `predict` of a column, equal bit for bit (for lines, see below).
 
         Parameters
         ----------
         column : str or sequence of str
-            The column that holds the scores, of any type of numbers: a name, or the parts of one, as in
-            ``("t", "score")``.  Names are quoted, so that they may hold anything, and case matters.
+            The column of scores, of any numeric type: its name, or the parts of a qualified name such as
+            ``("t", "score")``.  Names are quoted, so any characters are allowed, and case matters.
         dialect : {"duckdb", "postgres"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"
-            For scores below the first or above the last that was fitted: the value of the nearest step, or NULL.
+            For scores outside the fitted range: the value of the nearest step, or NULL.
 
         Returns
         -------
         str
-            It may stand wherever an expression may, in a list of columns or after WHERE.  NULL and NaN become NULL.
+            An expression, for example for a list of columns or a WHERE clause.  NULL and NaN become NULL.
 
         Notes
         -----
-        Up to 64 steps are a searched CASE, more a join with a table of VALUES: ASOF in DuckDB; in PostgreSQL, with a
-        search by halving.  The time for a row hardly grows with their number; that for reading the text does.
+        Up to 64 steps become a searched CASE.  More steps become a join with a table of VALUES: an ASOF JOIN in DuckDB,
+        a bisection in PostgreSQL.  The time per row hardly depends on the number of steps, but parsing does.
 
-        With lines, a zero may have another sign than that of `predict`, and PostgreSQL ends a query with the error
-        "value out of range: underflow" where a product rounds to 0 (below about 2e-324), as it always does.
+        With lines, the sign of a zero may differ from `predict`, and PostgreSQL fails with "value out of range:
+        underflow" if a product rounds to 0 (below about 2e-324), as it does for any such product.
 
         Examples
         --------
@@ -393,9 +385,9 @@ class Staircase(Saved):
         input_name: str = "scores",
         output_name: str = "values",
     ) -> None:
-        """Write the staircase as an ONNX model: `predict` of an input of shape [N], bit for bit (for lines, see below).
+        """Write an ONNX model for `predict` of an input of shape [N], equal bit for bit (for lines, see below).
 
-        Needs the extra ``onnx``.  An existing file is replaced at once or not at all.
+        Needs the extra ``onnx``.  The file is written atomically.
 
         Parameters
         ----------
@@ -403,18 +395,15 @@ class Staircase(Saved):
         interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"
-            For scores below the first or above the last that was fitted: the value of the nearest step, or NaN.
+            For scores outside the fitted range: the value of the nearest step, or NaN.
         dtype : {"float64", "float32"}, default "float64"
-            Of the input and the output.  The search is in float64 either way: float32 scores lose nothing, and values
-            are rounded to float32 once.
+            Type of the input and the output.  The model computes in float64 and rounds to float32 once.
         input_name, output_name : str, default "scores" and "values"
 
         Notes
         -----
-        With lines, a zero may have another sign than that of `predict`.
-
-        NaN becomes NaN.  Opset 13, IR version 8.  Loss, direction, number of steps and both options are among the
-        model's metadata, under "staircase_fast.loss" and so on.
+        With lines, the sign of a zero may differ from `predict`.  NaN becomes NaN.  Opset 13, IR version 8.  Metadata:
+        the loss, the direction, the number of steps and both options ("staircase_fast.loss" and so on).
 
         Examples
         --------
@@ -445,11 +434,10 @@ class Staircase(Saved):
     def __reduce__(self) -> tuple[type[Staircase], tuple[Any, ...]]:
         return Staircase, tuple(getattr(self, name) for name in _FIELDS)
 
-    def __copy__(self) -> Staircase:
+    def __copy__(self, memo: dict[int, object] | None = None) -> Staircase:
         return self
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Staircase:
-        return self
+    __deepcopy__ = __copy__
 
     def __repr__(self) -> str:
         n = int(self.counts.sum())

@@ -188,7 +188,7 @@ class MeanBlocks:
 
 def scale_for(targets: Extent, weights: Extent, n: int) -> Scale:
     """The scale of sums of n rows and many more."""
-    return Scale(*_scan.roomy_scale_of(targets, weights, n))
+    return Scale(**_scan.roomy_scale_of(targets, weights, n))
 
 
 def empty_sums(scale: Scale, targets: Extent, weights: Extent) -> Sums:

@@ -1,4 +1,4 @@
-"""Means of few rows are found in doubles where those can tell: the result is the exact mean, rounded once, always."""
+"""Means of few rows, computed in doubles where possible, are always the exact mean rounded once."""
 
 from fractions import Fraction
 
@@ -38,17 +38,17 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_block_of_few_rows_has_the_exact_mean_rounded_once(kind, rows):
     for _ in range(50):
-        block = np.sort(KINDS[kind](rows))[::-1]  # falls: one block
+        block = np.sort(KINDS[kind](rows))[::-1]  # decreasing: one block
         mean = nearest_float(sum(map(Fraction, block.tolist())) / rows)
-        for repeats in (1, 300):  # few rows in all, and many
-            # between rows far below and far above, which are blocks of their own
+        for repeats in (1, 300):  # few and many rows
+            # between rows far below and far above, which are separate blocks
             span = 4.0 * float(np.max(np.abs(block))) + 5e-324
             targets = np.concatenate([span * np.arange(-repeats, 0.0), block, span * np.arange(1.0, repeats + 1)])
             if np.isfinite(targets).all():
                 assert_same_bits(sf.isotonic_regression(targets).x[repeats : repeats + rows], np.full(rows, mean))
 
 
-def test_halves_at_the_end_of_what_doubles_resolve_are_no_integers():
+def test_halves_at_the_limit_of_precision_are_not_integers():
     large = [2.0**51 + 0.5, 2.0**51 + 1.0, 2.0**51, -(2.0**51) - 0.5]
     mean = nearest_float(sum(map(Fraction, large)) / 4)
     assert_same_bits(sf.isotonic_regression(large).x, [mean] * 4)

@@ -1,9 +1,10 @@
-"""What one pass over scores finds: NaN, order, ties; wherever it is and whatever else is there."""
+"""One pass over a column finds NaN, the order and ties anywhere; the scale of exact sums follows from its extremes."""
 
 import numpy as np
 import pytest
 
-from staircase_fast.arithmetic.exact import order_of
+from staircase_fast.arithmetic import _scan
+from staircase_fast.arithmetic.exact import Extent, Scale, order_of, scale_of
 
 ORDINARY = [-1.0, 0.0, 1.0, 2.0, 3.0]
 STRANGE = [0.0, -0.0, 5e-324, 1.0, 1e308, -1e308, np.inf, -np.inf]
@@ -31,10 +32,36 @@ def test_order_ties_and_the_first_nan_are_found(arrange, entries, dtype):
 
 
 @pytest.mark.parametrize("where", [0, 1, 2, 1022, 1023, 1024, 1025, 2999])
-def test_one_score_out_of_order_is_noticed(where):
+def test_one_score_out_of_order_is_found(where):
     x = np.arange(3000.0)
     x[where] = -1.0 if where else 5000.0
     assert order_of(x, 1).sign == 0
     x = np.arange(3000.0)
     x[where] = x[where - 1] if where else x[1]
     assert order_of(x, 1) == (-1, 1, True)
+
+
+@pytest.mark.parametrize("field", Scale._fields)
+def test_kernels_read_each_field_of_a_scale_by_its_name(field):
+    zeros = Scale(*[0] * len(Scale._fields))
+    found = _scan.fields_in_kernels(zeros._replace(**{field: 1}))
+    assert found == {name: name == field for name in Scale._fields}
+
+
+def test_each_field_of_a_scale_has_its_value():
+    # targets are multiples of 2**-54 below 4, weights are integers below 8, and there are 100 rows: 7 bits
+    targets, weights = Extent(-1, -3.0, 2.0, 0.25, False), Extent(-1, 1.0, 5.0, 1.0, True)
+    assert scale_of(targets, weights, 100)._asdict() == {
+        "y_unit": -54,
+        "w_unit": 0,
+        "s_words": 2,
+        "w_words": 1,
+        "narrow": False,
+        "tame": True,
+        "greatest": 3.0,
+        "cut": 1.5 * 2.0 ** (5 + 9),
+        "cut_error": 1.5 * 2.0 ** (5 - 53 + 9),
+        "cut_weight": 1.5 * 2.0 ** (3 + 9),
+    }
+    assert scale_of(Extent(-1, 0.0, 1.0, 1.0, True), weights, 100).narrow
+    assert not scale_of(targets._replace(highest=1e80), weights, 100).tame

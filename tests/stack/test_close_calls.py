@@ -1,4 +1,4 @@
-"""Inputs on which a rounding error bound, or a case that seldom occurs, decides the result.
+"""Inputs whose result depends on a rounding error bound or on a rare case.
 
 Each was found by removing that bound or case from the code: most other inputs give the same fit without it.
 """
@@ -26,7 +26,7 @@ def test_means_closer_than_the_rounding_of_their_sums_are_two_steps():
     assert sf.fit(scores, swapped, increasing=False).values.tolist() == [0.1 + 8e-15, 0.1]
 
 
-def test_rounding_in_the_summaries_of_buckets_hides_no_step():
+def test_rounding_errors_of_bucket_summaries_hide_no_step():
     targets = np.repeat([1 + 6.1e-8, 0, -1, 2 + 1.1e-7, 0, -2], 5000)
     scores = np.arange(30_000) / 15_000 + np.repeat([0.0, 1.0], 15_000)
     order = np.random.default_rng(0).permutation(30_000)
@@ -36,8 +36,8 @@ def test_rounding_in_the_summaries_of_buckets_hides_no_step():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_targets_closer_than_the_digits_of_a_summary_are_told_apart(seed):
-    """Most targets lie around 0, the others between two neighbours among the numbers that summaries of buckets hold."""
+def test_targets_closer_than_the_precision_of_a_summary_are_distinguished(seed):
+    """Most targets lie around 0, the others between two neighbouring numbers of a bucket summary."""
     rng = np.random.default_rng(seed)
     top = 1 + 0.0038 * np.arange(2000) / 2000 + 0.0038 * rng.random(2000)
     scores, targets = np.arange(30_000.0), np.append(rng.uniform(-0.4, 0.4, 28_000), top)
@@ -57,7 +57,7 @@ def expectile_of(targets, level):
     """The exact expectile: the root of a sum of slopes that is linear between two targets."""
     level = Fraction(level)
     y = sorted(Fraction(t) for t in targets)
-    for k in range(1, len(y)):  # so many targets lie at or below the root
+    for k in range(1, len(y)):  # k targets lie at or below the root
         below, above = 1 - level, level
         root = (below * sum(y[:k]) + above * sum(y[k:])) / (below * k + above * (len(y) - k))
         if y[k - 1] <= root <= y[k]:
@@ -96,7 +96,7 @@ def test_the_gap_of_a_value_that_is_ulps_off_is_not_below_the_true_one(ulps):
         assert true <= gap < 100 * true
 
 
-def test_a_tolerance_is_one_of_values_however_large_they_are():
+def test_a_tolerance_is_absolute_even_for_large_values():
     stairs = sf.fit(range(4), 1e25 * np.array([1.0, 9.0, 2.0, 3.0]), loss=L.LogCosh(1e25), tol=1e20)
     assert np.all(stairs.upper - stairs.lower <= 1e20)
     exact = sf.fit(range(4), np.array([1.0, 9.0, 2.0, 3.0]), loss=L.LogCosh(1.0))
@@ -128,7 +128,7 @@ def test_the_mean_of_many_rows_is_rounded_once(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_large_targets_that_cancel_leave_every_bit_of_small_ones(seed):
+def test_large_targets_that_cancel_do_not_affect_small_ones(seed):
     rng = np.random.default_rng(seed)
     for size in (2.0**-40, 2.0**-42, 2.0**-80, 2.0**-200):
         small = rng.uniform(0.5, 1, 3000) * size
@@ -161,7 +161,7 @@ def test_a_mean_hardly_above_or_below_half_way_is_rounded_to_its_side(base):
         assert one_step(targets, weights) == exact_mean(targets, weights)
 
 
-def test_halves_among_large_numbers_are_not_taken_for_integers():
+def test_halves_among_large_numbers_are_not_treated_as_integers():
     targets = np.array([2.0**51 + 0.5, 2.0**51 + 1.5, 2.0**51 + 1])
     for sign in (1, -1):
         assert one_step(sign * targets) == exact_mean(sign * targets)
@@ -187,12 +187,12 @@ def test_borrows_and_carries_go_through_words_of_zeros_and_ones(sign):
 # Rows that are their own staircase, in numbers that fit no short way
 
 
-def test_targets_that_rise_are_still_held_within_bounds():
+def test_increasing_targets_are_clipped_to_the_bounds():
     stairs = sf.fit(np.arange(2000.0), np.arange(2000.0), bounds=(10, 500))
     assert (stairs.values[0], stairs.values[-1], stairs.n_steps) == (10, 500, 491)
 
 
-def test_targets_that_rise_keep_their_weights():
+def test_increasing_targets_keep_their_weights():
     weights = np.random.default_rng(0).random(2000) + 0.5
     assert sf.fit(np.arange(2000.0), np.arange(2000.0), sample_weight=weights).weights.tolist() == weights.tolist()
 
@@ -208,7 +208,7 @@ def test_the_value_of_a_negative_zero_is_a_plain_zero(n):
         assert not np.signbit(stairs.values[0])
 
 
-def test_integers_that_rise_but_not_as_floats_are_joined():
+def test_increasing_integers_that_round_to_one_float_are_one_step():
     targets = 2**60 + np.arange(2000)
     stairs = sf.fit(np.arange(2000.0), targets)
     assert np.all(np.diff(stairs.values) > 0)
@@ -216,7 +216,7 @@ def test_integers_that_rise_but_not_as_floats_are_joined():
 
 
 @pytest.mark.parametrize("tie", range(20, 26))
-def test_a_single_tie_is_seen_wherever_it_is(tie):
+def test_a_single_tie_is_found_at_any_position(tie):
     scores = np.arange(2000.0)
     scores[tie] = scores[tie - 1]
     targets = np.arange(2000.0)
@@ -225,7 +225,7 @@ def test_a_single_tie_is_seen_wherever_it_is(tie):
     assert stairs.values[tie - 1] == (targets[tie] + targets[tie - 1]) / 2
 
 
-def test_values_are_held_where_the_loss_allows_them_however_many_rows_there_are():
+def test_values_stay_in_the_range_of_the_loss_for_any_number_of_rows():
     for n in (5, 3000):
         stairs = sf.fit(np.arange(float(n)), np.linspace(-2, 1, n), loss=L.TweedieDeviance(-1.0))
         assert stairs.values[0] == 0
@@ -235,7 +235,7 @@ def test_values_are_held_where_the_loss_allows_them_however_many_rows_there_are(
 
 
 @pytest.mark.parametrize("loss", [L.Huber(0.5), L.Expectile(0.2), L.LogCosh(1.0), L.Quantile(0.3)])
-def test_tied_scores_fall_as_they_rise(loss):
+def test_tied_scores_are_pooled_in_both_directions(loss):
     rng = np.random.default_rng(1)
     scores, targets = np.repeat(np.arange(40.0), rng.integers(1, 4, 40)), rng.normal(size=200)
     targets = targets[: len(scores)]
@@ -257,7 +257,7 @@ def test_the_order_of_tied_rows_does_not_change_a_bit():
             assert_same_staircase(again, first)
 
 
-def test_each_row_has_its_own_parameter_wherever_it_is():
+def test_each_row_keeps_its_own_parameter():
     rng = np.random.default_rng(3)
     scores, targets, deltas = rng.permutation(2000).astype(float), rng.normal(size=2000), rng.random(2000) + 0.1
     order = np.argsort(scores)

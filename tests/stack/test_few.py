@@ -1,4 +1,4 @@
-"""Few rows go through one kernel, and get what many rows get."""
+"""Few rows take one compiled call, with the same result as the general path."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from comparing import assert_same_bits, assert_steps
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import fitted_steps
-from strategies import rows
+from strategies import TARGETS, WEIGHTS, kinds, rows
 
 import staircase_fast as sf
 from staircase_fast.arithmetic.exact import scale_of
@@ -15,6 +15,11 @@ from staircase_fast.losses.rows import check_rows
 from staircase_fast.stack import _small, sorted_rows, sorting
 
 UNBOUNDED = (-np.inf, np.inf)
+# rows that the short path accepts: weights > 0 and exact sums of at most four words
+ORDINARY = rows(
+    targets=kinds(TARGETS, "labels", "plateaus", "integers", "decimals", "neighbours"),
+    weights=kinds(WEIGHTS, "one", "decimals", "neighbours"),
+)
 
 
 def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=None):
@@ -35,16 +40,16 @@ def many(scores, targets, weights, *, decreasing, bounds):
     return sorted_rows.fit_sorted(sorting.in_score_order(columns), scale, decreasing=decreasing, bounds=bounds)
 
 
-@given(rows(), st.booleans(), st.sampled_from([UNBOUNDED, (0.0, 1.0)]))
-def test_few_rows_get_what_many_rows_get(rows, decreasing, bounds):
-    ours = few(*rows, decreasing=decreasing, bounds=bounds)
-    if ours is not None:
-        for one, other in zip(ours, many(*rows, decreasing=decreasing, bounds=bounds)[:5], strict=True):
-            assert_same_bits(one, other + 0)
+@given(ORDINARY, st.booleans(), st.sampled_from([UNBOUNDED, (0.0, 1.0)]))
+def test_the_short_path_gives_the_same_staircase(rows, decreasing, bounds):
+    found = few(*rows, decreasing=decreasing, bounds=bounds)
+    assert found is not None
+    for one, other in zip(found, many(*rows, decreasing=decreasing, bounds=bounds)[:5], strict=True):
+        assert_same_bits(one, other + 0)
 
 
 @given(rows())
-def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
+def test_the_general_path_fits_few_rows(rows):
     columns = check_rows(*rows, SquaredError(), 1)
     scale = scale_of(columns.targets_extent, columns.weights_extent, len(columns.scores))
     steps = sorted_rows.fit_sorted(sorting.in_score_order(columns), scale, decreasing=False, bounds=UNBOUNDED)
@@ -52,20 +57,19 @@ def test_rows_that_the_short_way_refuses_are_fitted_as_well(rows):
     assert_steps(stairs, fitted_steps(*rows.lists()))
 
 
-@given(rows(), st.booleans())
-def test_a_short_sequence_gets_what_a_long_one_gets(rows, decreasing):
-    targets, weights = rows.targets, np.maximum(rows.weights, 5e-324)
-    ours = sorted_rows.regress_few(targets, weights, SquaredError(), decreasing=decreasing)
-    if ours is not None:
-        scores = np.arange(float(targets.size))
-        steps = many(scores, targets, weights, decreasing=decreasing, bounds=UNBOUNDED)
-        assert_same_bits(ours[0], np.repeat(steps.values, steps.counts))
-        assert_same_bits(ours[1], steps.weights)
-        assert ours[2].tolist() == [*steps.left, targets.size]
+@given(ORDINARY, st.booleans())
+def test_the_short_path_gives_the_same_regression(rows, decreasing):
+    found = sorted_rows.regress_few(rows.targets, rows.weights, SquaredError(), decreasing=decreasing)
+    assert found is not None
+    scores = np.arange(float(rows.targets.size))
+    steps = many(scores, rows.targets, rows.weights, decreasing=decreasing, bounds=UNBOUNDED)
+    assert_same_bits(found[0], np.repeat(steps.values, steps.counts))
+    assert_same_bits(found[1], steps.weights)
+    assert found[2].tolist() == [*steps.left, rows.targets.size]
 
 
 @pytest.mark.parametrize("n", [_small.MOST_ROWS - 1, _small.MOST_ROWS, _small.MOST_ROWS + 1])
-def test_the_number_of_rows_that_are_few_is_no_border_in_the_result(n):
+def test_both_paths_are_exact_around_the_limit(n):
     rng = np.random.default_rng(n)
     x, y = np.round(rng.random(n), 2), rng.normal(size=n)
     assert_steps(sf.fit(x, y), fitted_steps(x.tolist(), y.tolist()))
@@ -85,7 +89,7 @@ def test_the_number_of_rows_that_are_few_is_no_border_in_the_result(n):
         ([0.0, 1.0], [1e-300, 1.0], None),
     ],
 )
-def test_what_is_bad_or_unusual_goes_the_long_way(scores, targets, weights):
+def test_invalid_and_unusual_rows_take_the_general_path(scores, targets, weights):
     columns = [None if column is None else np.array(column) for column in (scores, targets, weights)]
     assert few(*columns) is None
     if not np.isnan(scores).any():
@@ -93,11 +97,11 @@ def test_what_is_bad_or_unusual_goes_the_long_way(scores, targets, weights):
         assert sorted_rows.regress_few(columns[1], weights, SquaredError(), decreasing=False) is None
 
 
-def test_targets_that_the_loss_does_not_allow_go_the_long_way():
+def test_targets_outside_the_range_of_the_loss_take_the_general_path():
     assert few(np.array([0.0, 1.0]), np.array([0.0, 1.5]), None, loss=LogLoss()) is None
 
 
-def test_integers_that_float64_rounds_are_not_taken_for_their_neighbours():
+def test_integers_beyond_the_precision_of_doubles_are_not_rounded():
     targets = np.array([2**53 + 1, 2**53])
     stairs = sf.fit([0, 1], targets)
     assert stairs.n_steps == 1

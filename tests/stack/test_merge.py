@@ -1,4 +1,4 @@
-"""Looking only at rows that can matter gives what looking at every row gives, bit for bit."""
+"""Pushing quiet buckets as one block gives the same result as pushing every row, bit for bit."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ TARGETS = {
     "outliers": np.where(RNG.random(N) < 0.01, 1e16, TREND + NOISE),
     "huge": 1e300 * (TREND + NOISE),
     "tiny": 5e-324 * RNG.integers(-3, 4, N),
-    # the path through the borders is one straight line, and rows touch it or miss it by a rounding
+    # the path through the bucket borders is a straight line, and rows are on it or a rounding error away
     "on the chord": np.tile([1.0, -1.0], N // 2),
     "an ulp off the chord": np.tile([1.0, -1.0, 1.0 + 2**-52, -1.0], N // 4),
     "chords of all kinds": np.repeat(RNG.normal(size=N // 16), 16) + np.tile([1.0, -1.0, 0.5, -0.5], N // 4),
@@ -66,7 +66,7 @@ def merged(scores, targets, weights, *, decreasing, every_row):
 def test_buckets_change_nothing(targets, weights, ties, decreasing):
     scores = np.cumsum(np.random.default_rng(7).random(N) >= ties).astype(float) if ties else np.empty(0)
     case = scores, TARGETS[targets], WEIGHTS[weights]
-    whole, pruned = (merged(*case, decreasing=decreasing, every_row=every) for every in (True, False))
-    np.testing.assert_array_equal(pruned[0], whole[0])
-    assert_same_bits(pruned[1], whole[1])
-    assert_same_bits(pruned[2], whole[2])
+    every_row, planned = (merged(*case, decreasing=decreasing, every_row=every) for every in (True, False))
+    np.testing.assert_array_equal(planned[0], every_row[0])
+    assert_same_bits(planned[1], every_row[1])
+    assert_same_bits(planned[2], every_row[2])

@@ -1,4 +1,4 @@
-"""Sorting changes the order of rows and nothing else, whatever the scores and however they lie."""
+"""Sorting changes only the order of rows, for any scores in any order."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _sorting
 from staircase_fast.stack.sorting import in_score_order
 
-N = 40_000  # more than fit into one part
+N = 40_000  # more than one part
 RNG = np.random.default_rng(5)
 U = RNG.random(N)
 
@@ -21,7 +21,7 @@ def nearly_sorted():
 
 
 def against_the_median_of_three():
-    """Musser's order: the first, the middle and the last entry are always among the least that are left."""
+    """Musser's order: the first, the middle and the last entry are always among the least of the remaining ones."""
     half = N // 2
     first = np.empty(half)
     first[::2] = np.arange(1, half + 1, 2)
@@ -30,7 +30,7 @@ def against_the_median_of_three():
 
 
 def all_in_one_digit(*, against_the_pivot):
-    """Every 16th row, which is the sample, sees a wide range; the others are one digit of it, and many."""
+    """Every 16th row, which is the sample, has a wide range; all others are in one digit of it."""
     x = 1.5 + 1e-12 * RNG.random(N)
     crowd = np.flatnonzero(np.arange(N) % 16)
     if against_the_pivot:
@@ -74,7 +74,7 @@ SCORES = {
 
 def in_order(x, y, w=None):
     order = order_of(x, 1)
-    order = order._replace(sign=min(order.sign, 0))  # rows in order would not reach the kernel
+    order = order._replace(sign=min(order.sign, 0))  # sorted rows must reach the kernel, too
     return in_score_order(Rows(x, y, np.empty(0) if w is None else w, UNIT_WEIGHTS, UNIT_WEIGHTS, order))
 
 
@@ -89,7 +89,7 @@ def assert_sorted(x, y, w=None):
         assert len(found.weights) == 0
     else:
         columns.append((w, found.weights))
-    # the same rows: both in one order, ties by target and by weight, bit for bit
+    # compare the rows bit for bit, both sorted by score, target and weight
     given, got = ([bits_of(pair[side]) for pair in columns] for side in (0, 1))
     order_given, order_got = np.lexsort(given), np.lexsort(got)
     for one, other in zip(given, got, strict=True):
@@ -104,7 +104,7 @@ def bits_of(column):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scores", SCORES)
-def test_rows_are_the_same_and_in_order(scores, weighted):
+def test_sorted_rows_are_the_same_rows(scores, weighted):
     assert_sorted(SCORES[scores], np.arange(N), RNG.random(N) if weighted else None)
 
 
@@ -112,30 +112,30 @@ def test_rows_are_the_same_and_in_order(scores, weighted):
 @pytest.mark.parametrize("targets", ["u1", "i1", "i4", "i8", "f4", "f8"])
 @pytest.mark.parametrize("scores", ["f4", "f8"])
 @pytest.mark.parametrize("n", [1, 2, 5000, N])
-def test_every_kind_of_column_is_moved_as_it_is(n, scores, targets, weighted):
+def test_columns_of_every_type_are_sorted(n, scores, targets, weighted):
     y = RNG.integers(-100, 100, N).astype(targets)
     assert_sorted(U[:n].astype(scores), y[:n], RNG.random(n) if weighted else None)
 
 
 @pytest.mark.parametrize("scores", ["uniform", "two scores", "zeros of both signs", "infinities"])
-def test_few_rows_are_sorted_by_the_kernel_as_well(scores, monkeypatch):
+def test_the_kernel_sorts_few_rows_as_well(scores, monkeypatch):
     monkeypatch.setattr("staircase_fast.stack.sorting._FEW_ROWS", 0)
     for n in range(1, 101):
         assert_sorted(SCORES[scores][-n:], np.arange(n), RNG.random(n))
 
 
-def test_rows_in_order_are_not_copied():
+def test_sorted_rows_are_not_copied():
     for x in (SCORES["sorted"], SCORES["all tied"]):
         rows = Rows(x, U, np.empty(0), UNIT_WEIGHTS, UNIT_WEIGHTS, order_of(x, 1))
         assert in_score_order(rows) is rows
 
 
 @pytest.mark.parametrize("scores", SCORES)
-def test_the_result_is_the_same_each_time(scores):
+def test_the_order_of_ties_is_reproducible(scores):
     first, second = (in_order(SCORES[scores], np.arange(N)) for _ in range(2))
     np.testing.assert_array_equal(first.targets, second.targets)
 
 
-def test_work_is_little_beside_the_columns():
+def test_the_work_space_is_small_compared_to_the_columns():
     assert _sorting.work_size(10**7) < 10**7 * 17 / 50
     assert _sorting.work_size(10**9) < 10**9 * 17 / 50

@@ -1,4 +1,4 @@
-"""The fit of unsorted rows by survey is the fit by sorting, bit for bit, whatever the scores look like."""
+"""The fit of unsorted rows by the survey equals the fit by sorting, bit for bit, for any distribution of scores."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ TARGETS = {
 
 
 def excursions(dip):
-    """Steps of a path that comes down to zero at odd places, or `dip` lower each time, and is above between them."""
+    """Increments of a path that returns to zero at random places, or `dip` lower each time, and is above in between."""
     steps = np.empty(N)
     start = 0
     while start < N:
@@ -98,15 +98,32 @@ def rows_and_scale(scores, targets, weights):
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("targets", TARGETS)
 @pytest.mark.parametrize("scores", SCORES)
-def test_the_survey_changes_nothing(scores, targets, weights, decreasing):
+def test_the_survey_changes_nothing(scores, targets, weights, decreasing, monkeypatch):
     x = SCORES[scores]
     rows, scale = rows_and_scale(x, TARGETS[targets](x), WEIGHTS[weights])
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
-    surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(survey, "_MANY_LIVE", 1.0)  # collect and finish run however many rows are live
+        patch.delattr(survey, "fit_sorted")
+        surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
     plain = sorted_rows.fit_sorted(sorting.in_score_order(rows), scale, **options)
     for one, other in zip(surveyed[:5], plain[:5], strict=True):
         assert_same_bits(one + 0, other + 0)
+
+
+@pytest.mark.parametrize(("targets", "is_sorted"), [("noise", False), ("the scores' own order", True)])
+def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatch):
+    rows, scale = rows_and_scale(U, TARGETS[targets](U), None)
+    calls = []
+
+    def fit_sorted(*args, **options):
+        calls.append(args)
+        return sorted_rows.fit_sorted(*args, **options)
+
+    monkeypatch.setattr(survey, "fit_sorted", fit_sorted)
+    survey.fit_unsorted(rows, scale, decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
+    assert len(calls) == is_sorted
 
 
 @pytest.mark.parametrize("scores", SCORES)
@@ -128,11 +145,11 @@ def test_the_bucket_map_keeps_buckets_even(scores):
     bucket_map = cells.make_map(cells.sorted_sample(x), N // 16)
     buckets = np.empty(N, dtype=np.int32)
     _lookup.locate(x, bucket_map, buckets)
-    crowd = np.bincount(buckets)[buckets]  # for each row, how many share its bucket
+    crowd = np.bincount(buckets)[buckets]  # for each row, the number of rows in its bucket
     assert np.median(crowd) < 64
 
 
-def test_what_the_survey_cannot_hold_exactly_is_left_to_sorting():
+def test_few_rows_and_extreme_numbers_are_sorted():
     few = survey.FEW_ROWS - 1
     for x, y, w in (
         (U[:few], U[:few], None),
@@ -143,7 +160,7 @@ def test_what_the_survey_cannot_hold_exactly_is_left_to_sorting():
         assert not survey.suits(*rows_and_scale(x, y, w))
 
 
-LATE = N - 7  # far behind what is seen at a glance
+LATE = N - 7  # far beyond the rows that `guess_labels` checks
 LABELS = (RNG.random(N) < U).astype(float)
 
 
@@ -155,14 +172,22 @@ def changed(column, value):
 
 @pytest.mark.parametrize("odd", [0.5, 2.0, -1.0, 1e-300, -0.0])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
-def test_rows_that_only_look_like_labels_are_fitted_as_what_they_are(kind, odd):
+def test_a_late_target_that_is_not_a_label_is_fitted_correctly(kind, odd):
     y = changed(LABELS.astype(kind), kind(odd))
     ranked = np.argsort(U)
     assert_same_staircase(sf.fit(U, y), sf.fit(U[ranked], y[ranked]))
 
 
+def test_the_survey_reports_late_rows_that_are_not_labels():
+    labels = rows_and_scale(U, LABELS, None)
+    for column in ("scores", "targets"):
+        rows = labels[0]._replace(**{column: changed(getattr(labels[0], column), np.nan)})
+        with pytest.raises(survey.NotLabels, match="changed during the call"):
+            survey.fit_unsorted(rows, labels[1], decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
+
+
 @pytest.mark.parametrize("increasing", [True, "auto"])
-def test_bad_rows_among_labels_are_refused_wherever_they_are(increasing):
+def test_invalid_rows_among_labels_raise_an_error_that_names_the_row(increasing):
     for x, y, message in (
         (changed(U, np.nan), LABELS, f"`scores` must not be NaN; got nan at index {LATE}"),
         (U, changed(LABELS, np.nan), f"`targets` must be finite; got nan at index {LATE}"),
@@ -173,15 +198,15 @@ def test_bad_rows_among_labels_are_refused_wherever_they_are(increasing):
             sf.fit(x, y, increasing=increasing)
 
 
-def test_infinite_scores_among_labels_are_scores_like_others():
+def test_infinite_scores_among_labels_are_valid():
     x = changed(U, np.inf)
     ranked = np.argsort(x)
     assert_same_staircase(sf.fit(x, LABELS), sf.fit(x[ranked], LABELS[ranked]))
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_integers_that_no_double_holds_are_fitted_exactly(sign):
-    """2**53 + 1 is rounded to 2**53, which is a double: the extent of such a column does not show it."""
+def test_integers_beyond_the_precision_of_doubles_are_fitted_exactly(sign):
+    """2**53 + 1 rounds to 2**53, so the extent of such a column does not show that it is inexact."""
     rng = np.random.default_rng(0)
     x = rng.permutation(N)
     y = sign * np.where(rng.random(N) * N < x, 2**53 + 1, rng.integers(0, 2, N) * 2**51)

@@ -1,4 +1,4 @@
-"""Lines through the middles of steps: where they bend, and that they keep the ranking of scores."""
+"""Centered interpolation: lines bend in the middles of steps and preserve the ranks of scores."""
 
 import math
 from fractions import Fraction
@@ -60,7 +60,7 @@ def test_scores_of_one_step_get_values_that_differ_and_keep_their_order():
         assert (differences > 0).all() or stairs.n_steps == 1
 
 
-def test_a_single_step_is_constant_and_known_by_its_range():
+def test_a_single_step_is_constant_within_its_range():
     stairs = sf.fit([1, 2, 3], [2, 1, 0])
     assert centered(stairs, [0, 1, 2, 3, 4], out_of_bounds="nan")[1:4].tolist() == [1, 1, 1]
     assert np.isnan(centered(stairs, [0.5, 3.5], out_of_bounds="nan")).all()
@@ -68,14 +68,14 @@ def test_a_single_step_is_constant_and_known_by_its_range():
         centered(stairs, [1, 3.5], out_of_bounds="raise")
 
 
-def test_a_step_that_reaches_to_infinity_is_flat():
+def test_a_step_with_an_infinite_end_is_constant():
     stairs = sf.fit([-inf, 1, 2, 3, 4, inf], [1, 0, 3, 3, 6, 5])
     assert stairs.left.tolist() == [-inf, 2, 4]
     assert centered(stairs, [-inf, -9, 1, 2.5, 4, 9, inf]).tolist() == [0.5, 0.5, 0.5, 3, 5.5, 5.5, 5.5]
     assert not np.isnan(centered(stairs, [-inf, inf], out_of_bounds="nan")).any()
 
 
-def test_middles_of_the_widest_and_of_the_least_steps_are_in_them():
+def test_middles_of_the_widest_and_the_narrowest_steps_lie_inside_them():
     low, high = centered_ends(
         np.array([-1.7e308, -1.6e308, 5e-324, 1e308, 1.75e308]),
         np.array([-1.7e308, -1.5e308, 5e-324, 1.7e308, 1.75e308]), np.array([0, 5]),
@@ -85,7 +85,7 @@ def test_middles_of_the_widest_and_of_the_least_steps_are_in_them():
     assert wide[1] == pytest.approx(-1e307)
 
 
-def test_the_same_lines_are_found_by_few_and_by_many_queries_from_a_copy_and_in_a_map():
+def test_few_and_many_queries_copies_and_maps_give_the_same_values():
     rng = np.random.default_rng(1)
     scores, groups = rng.normal(size=4_000), rng.integers(0, 3, 4_000)
     labels = rng.random(4_000) < 0.5 + 0.1 * scores

@@ -1,4 +1,4 @@
-"""Evaluation: every query against the reference, with care at the edges of steps."""
+"""`predict` agrees with the reference for every query, especially at the ends of steps."""
 
 import math
 
@@ -82,7 +82,7 @@ def test_only_queries_outside_the_fitted_scores_are_out_of_bounds(rows, queries,
 
 
 @given(rows(), queries_anywhere, st.sampled_from(["step", "linear", "centered"]), st.booleans())
-def test_many_queries_at_once_get_what_each_gets_alone(rows, queries, interpolation, increasing):
+def test_many_queries_get_the_same_values_as_single_ones(rows, queries, interpolation, increasing):
     stairs = fitted(rows, increasing)
     queries = np.concatenate([around(stairs), queries])
     for out_of_bounds in ("nan", "clip"):
@@ -92,7 +92,7 @@ def test_many_queries_at_once_get_what_each_gets_alone(rows, queries, interpolat
         assert_same_bits(many, np.resize(alone, 5_000))
 
 
-EDGES = {  # where steps start, in no order
+EDGES = {  # starts of steps, unsorted
     "even": lambda rng, n: np.arange(n) - n / 3,
     "uniform": lambda rng, n: rng.random(n),
     "heavy tails": lambda rng, n: rng.lognormal(0, 50, n) * rng.choice([-1, 1], n),
@@ -145,7 +145,7 @@ def test_lines_over_the_widest_gaps_and_values_do_not_overflow():
     assert stairs.predict(queries, interpolation="linear") == pytest.approx(queries, rel=1e-14)
 
 
-def test_rounding_carries_no_line_past_its_end():
+def test_lines_do_not_overshoot_their_ends_by_rounding():
     # 2**60 away, the last queries before 1 are as far from there as 1 is; -50 + (50 - 17.8) > -17.8
     low, high = -50.0, -17.8
     assert low + (high - low) > high
@@ -167,7 +167,7 @@ def test_infinite_queries_are_in_bounds_only_if_infinite_scores_were_fitted(out_
 
 @pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
 @pytest.mark.parametrize("query", [-0.5, 4.5, -inf, inf])
-def test_a_query_out_of_bounds_raises_if_asked_to_and_names_itself(stairs, interpolation, query):
+def test_a_query_out_of_bounds_raises_an_error_that_names_it(stairs, interpolation, query):
     with pytest.raises(ValueError, match=rf"`scores`.*{query}.*index 2"):
         stairs.predict([0, 1, query, 4], interpolation=interpolation, out_of_bounds="raise")
 
@@ -191,7 +191,7 @@ def test_a_single_query_gets_a_float64(stairs, query):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "g"])
-def test_queries_of_every_kind_of_number_are_looked_up_as_what_they_are(dtype):
+def test_queries_of_every_numeric_type_are_supported(dtype):
     stairs = sf.fit([0, 1, 2, 100], [1, 2, 3, 4])
     queries = np.array([0, 1, 1, 0], dtype=dtype)
     assert stairs(queries).tolist() == [1, 2, 2, 1]

@@ -47,7 +47,7 @@ def test_lines_are_those_of_predict_bit_for_bit(path, name, interpolation, out_o
 
 
 @pytest.mark.parametrize("interpolation", ["step", "linear"])
-def test_a_hundred_thousand_steps_are_searched_by_halving(path, interpolation):
+def test_a_hundred_thousand_steps_are_searched_by_bisection(path, interpolation):
     stairs = many(100_000, 5)
     stairs.to_onnx(path, interpolation=interpolation)
     scores = queries(stairs)
@@ -57,7 +57,7 @@ def test_a_hundred_thousand_steps_are_searched_by_halving(path, interpolation):
 
 @pytest.mark.parametrize("interpolation", ["step", "linear"])
 @pytest.mark.parametrize("name", EVERY)
-def test_nan_becomes_nan_and_no_scores_become_none(path, name, interpolation):
+def test_nan_becomes_nan_and_empty_input_gives_empty_output(path, name, interpolation):
     if name in STEPS_ONLY_SLOPES and interpolation == "linear":
         return
     EVERY[name].to_onnx(path, interpolation=interpolation)
@@ -78,7 +78,7 @@ def test_float32_is_searched_in_float64_and_rounded_once(path, name, interpolati
     np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
 
 
-def test_the_model_says_what_it_is(path):
+def test_the_model_has_metadata(path):
     sf.fit([1, 2], [3.5, 2], loss=sf.losses.Huber(0.5), increasing=False).to_onnx(path)
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
@@ -96,14 +96,14 @@ def test_the_model_says_what_it_is(path):
     assert [(one.domain, one.version) for one in model.opset_import] == [("", 13)]
 
 
-def test_parameters_of_single_rows_are_not_in_the_model(path):
+def test_parameters_of_training_rows_are_not_in_the_model(path):
     sf.fit([1, 2], [3, 2], loss=sf.losses.Huber([0.5, 1.0])).to_onnx(path)
     (said,) = (entry.value for entry in onnx.load(path).metadata_props if entry.key == "staircase_fast.loss")
     assert json.loads(said) == {"name": "huber"}
 
 
 @pytest.mark.parametrize("names", [("x", "y"), ("staircase", "staircase_0"), ("staircase_table_0", "staircase__1")])
-def test_input_and_output_have_the_names_they_are_given(path, names):
+def test_names_of_input_and_output_can_be_chosen(path, names):
     stairs = STAIRCASES["probabilities"]
     stairs.to_onnx(path, input_name=names[0], output_name=names[1])
     session = onnxruntime.InferenceSession(path)
@@ -120,12 +120,12 @@ def test_input_and_output_have_the_names_they_are_given(path, names):
         (ValueError, "`dtype` must be one of 'float64', 'float32'; got 'int8'.", {"dtype": "int8"}),
         (ValueError, "`out_of_bounds` must be one of 'clip', 'nan'; got 'raise'.", {"out_of_bounds": "raise"}),
         (ValueError, "`interpolation` must be one of 'step', 'linear', 'centered'; got None.", {"interpolation": None}),
-        (ValueError, "`input_name` must have a character; got ''.", {"input_name": ""}),
+        (ValueError, "`input_name` must be nonempty and without surrogate characters; got ''.", {"input_name": ""}),
         (TypeError, "`output_name` must be a str; got int.", {"output_name": 1}),
-        (ValueError, "`output_name` must differ from `input_name`; got 'scores' for both.", {"output_name": "scores"}),
+        (ValueError, "`output_name` must differ from `input_name`; got 'scores'.", {"output_name": "scores"}),
     ],
 )
-def test_what_cannot_be_written_is_refused_and_the_old_file_stays(path, error, text, options):
+def test_invalid_options_raise_an_error_and_leave_the_old_file(path, error, text, options):
     path.write_text("old")
     with pytest.raises(error) as caught:
         sf.fit([1, 2], [1, 2]).to_onnx(path, **options)
@@ -135,7 +135,7 @@ def test_what_cannot_be_written_is_refused_and_the_old_file_stays(path, error, t
 
 @pytest.mark.parametrize("name", STEPS_ONLY_SLOPES)
 @pytest.mark.parametrize("interpolation", ["linear", "centered"])
-def test_lines_without_a_slope_are_refused(path, name, interpolation):
+def test_lines_without_a_finite_slope_raise_an_error(path, name, interpolation):
     with pytest.raises(ValueError, match="`interpolation` must be 'step'"):
         STEPS_ONLY[name].to_onnx(path, interpolation=interpolation)
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""Pictures: what matplotlib was told to draw, and that something can be seen of it."""
+"""Plots: the artists that matplotlib draws, and that they are visible."""
 
 import io
 import sys
@@ -23,7 +23,7 @@ LABELS, FORECASTS = [0, 0, 0, 1, 1, 1], [0.4, 0.3, 0.2, 0.1, 0.5, 0.9]
 
 @pytest.fixture
 def ax():
-    return Figure(figsize=(4, 4.5)).subplots()  # known to nobody else: pyplot is not involved
+    return Figure(figsize=(4, 4.5)).subplots()  # not registered with pyplot
 
 
 def line(ax, label):
@@ -45,7 +45,7 @@ def test_the_curve_is_thick_where_there_are_forecasts_and_thin_between_them(ax):
     assert known().plot(ax) is ax
     thick = np.array(line(ax, "recalibrated"))
     assert thick[[0, 1, 3, 4]].tolist() == [[0.1, 0.25], [0.4, 0.25], [0.5, 1.0], [0.9, 1.0]]
-    assert np.isnan(thick[[2, 5], 0]).all()  # nothing is drawn from one step to the next
+    assert np.isnan(thick[[2, 5], 0]).all()  # no line between steps
     thin = [one for one in ax.lines if one.get_linewidth() < 1 and one.get_linestyle() == "-"]
     assert [one.get_xydata().tolist() for one in thin] == [[[0.1, 0.25], [0.4, 0.25], [0.5, 1.0], [0.9, 1.0]]]
 
@@ -128,7 +128,7 @@ def test_numbers_stand_beside_their_names_in_axes_of_any_size(happened):
         assert names.x1 < numbers.x0 < names.x1 + 30
 
 
-def test_nothing_but_the_axes_is_changed(ax):
+def test_only_the_axes_are_changed(ax):
     before, settings = plt.get_fignums(), dict(matplotlib.rcParams)
     known(bands="consistency", n_resamples=10).plot(ax)
     sf.fit([1, 2], [1, 2]).plot(ax)

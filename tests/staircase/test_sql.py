@@ -1,4 +1,4 @@
-"""SQL: every query gives the bits of `predict`, in DuckDB always, in PostgreSQL where a server is named.
+"""SQL expressions give the bits of `predict`, in DuckDB, and in PostgreSQL if a server is named.
 
 STAIRCASE_FAST_POSTGRES holds what psycopg connects to, as "host=localhost user=postgres".
 """
@@ -61,7 +61,7 @@ def engine(request):
 
 
 def evaluated(engine, stairs, scores, *, column="score", written='"score"', kind="float8", **options):
-    """What a query makes of a column; NULL is NaN."""
+    """The result of a query; NULL becomes NaN."""
     engine.fill("scored", written, scores, kind)
     sql = stairs.to_sql(column, dialect=engine.dialect, **options)
     found = engine.run(f"SELECT {sql} AS value FROM scored ORDER BY id")
@@ -152,7 +152,7 @@ def test_a_column_may_have_any_name(engine, column, name):
 
 
 @pytest.mark.parametrize("name", ["probabilities", "a table"])
-def test_the_expression_may_stand_anywhere(engine, name):
+def test_the_expression_can_be_used_anywhere(engine, name):
     stairs, scores = STAIRCASES[name], np.repeat([0.1, 0.5, 0.9], 4)
     engine.fill("scored", "score", scores, "float8")
     sql = stairs.to_sql(("one", "score"), dialect=engine.dialect)
@@ -219,18 +219,18 @@ def test_groups_that_were_not_fitted_have_no_value(engine):
         assert np.isnan(seen).all()
 
 
-def test_groups_that_text_does_not_hold_are_refused():
+def test_groups_that_cannot_be_sql_text_raise_an_error():
     for key, text in (
-        ("a\0", "`keys` must not have the character NUL"),
-        ("\ud800", "`keys` must hold names that can be"),
+        ("a\0", r"`keys` must not contain NUL or surrogate characters; got 'a\\x00' at index 0"),
+        ("\ud800", r"`keys` must not contain NUL or surrogate characters; got '\\ud800' at index 0"),
     ):
         with pytest.raises(ValueError, match=text):
             map_of([key]).to_sql("score", "city")
-    with pytest.raises(ValueError, match="`group` must hold names with a character"):
+    with pytest.raises(ValueError, match="`group` must not be empty"):
         map_of(["a"]).to_sql("score", "")
 
 
-def test_few_steps_read_well():
+def test_few_steps_are_a_readable_case():
     assert STAIRCASES["probabilities"].to_sql("score", dialect="postgres", out_of_bounds="nan").splitlines() == [
         "CASE",
         """  WHEN "score" < '0.1'::float8 THEN NULL""",
@@ -241,7 +241,7 @@ def test_few_steps_read_well():
     ]
 
 
-def test_groups_are_found_by_halving_in_postgres():
+def test_groups_are_found_by_bisection_in_postgres():
     found = sf.fit_groups([1, 2, 1], [0, 1, 3], ["a", "a", "b"])
     _, value, table, *_ = found.to_sql("score", ("t", "city"), dialect="postgres").splitlines()
     assert value == "  SELECT lows[step]"
@@ -261,7 +261,7 @@ def test_many_steps_are_joined_not_compared_one_by_one():
 
 @pytest.mark.parametrize("name", STEPS_ONLY_SLOPES)
 @pytest.mark.parametrize("interpolation", ["linear", "centered"])
-def test_lines_without_a_slope_are_refused(name, interpolation):
+def test_lines_without_a_finite_slope_raise_an_error(name, interpolation):
     with pytest.raises(ValueError, match=r"`interpolation` must be 'step'.* after step \d, from"):
         STEPS_ONLY[name].to_sql("score", interpolation=interpolation)
 
@@ -277,16 +277,17 @@ def test_lines_without_a_slope_are_refused(name, interpolation):
             "x",
             {"interpolation": "cubic"},
         ),
-        (ValueError, "`column` must hold names with a character, and none that is NUL; got ''.", "", {}),
-        (ValueError, "`column` must hold names with a character, and none that is NUL; got 'a\\x00'.", "a\0", {}),
-        (ValueError, "`column` must hold names that can be written as UTF-8; got '\\ud800'.", "\ud800", {}),
-        (TypeError, "`column` must hold names of type str; got 3 at index 1.", ["t", 3], {}),
-        (TypeError, "`column` must be a name, or a sequence of names such as ('t', 'score'); got [].", [], {}),
-        (TypeError, "`column` must be a name, or a sequence of names such as ('t', 'score'); got 7.", 7, {}),
-        (TypeError, "`column` must be a name, or a sequence of names such as ('t', 'score'); got b'x'.", b"x", {}),
+        (ValueError, "`column` must not be empty; got ''.", "", {}),
+        (ValueError, "`column` must not be empty; got '' at index 1.", ["t", ""], {}),
+        (ValueError, "`column` must not contain NUL or surrogate characters; got 'a\\x00'.", "a\0", {}),
+        (ValueError, "`column` must not contain NUL or surrogate characters; got '\\ud800'.", "\ud800", {}),
+        (TypeError, "`column` must consist of strings; got 3 at index 1.", ["t", 3], {}),
+        (TypeError, "`column` must be a name or a sequence of names such as ('t', 'score'); got [].", [], {}),
+        (TypeError, "`column` must be a name or a sequence of names such as ('t', 'score'); got 7.", 7, {}),
+        (TypeError, "`column` must be a name or a sequence of names such as ('t', 'score'); got b'x'.", b"x", {}),
     ],
 )
-def test_what_cannot_be_written_is_refused(error, text, column, options):
+def test_invalid_options_raise_an_error(error, text, column, options):
     with pytest.raises(error) as caught:
         sf.fit([1, 2], [1, 2]).to_sql(column, **options)
     assert str(caught.value) == text

@@ -1,4 +1,4 @@
-"""The result object: what it holds, and that it cannot be changed."""
+"""The class Staircase: its attributes, and that it is immutable."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def test_the_number_of_steps_is_its_length(stairs):
     assert stairs.n_steps == len(stairs) == 3
 
 
-def test_it_knows_its_loss_and_direction():
+def test_it_has_its_loss_and_direction():
     up = sf.fit([1, 2], [0, 1], loss="log")
     down = sf.fit([1, 2], [1, 0], increasing=False)
     assert (up.loss, up.increasing) == (sf.losses.LogLoss(), True)
@@ -72,7 +72,7 @@ def test_no_attribute_can_be_deleted(stairs):
     assert stairs.n_steps == 3
 
 
-def test_several_threads_may_fit_and_predict_at_once():
+def test_several_threads_can_fit_and_predict_at_once():
     rng = np.random.default_rng(0)
     scores, targets, weights = rng.normal(size=(3, 20_000))
     alone = sf.fit(scores, targets, sample_weight=weights**2)
@@ -101,7 +101,7 @@ def test_calling_it_is_predicting(stairs):
 
 
 @given(rows(), rows())
-def test_staircases_are_equal_if_and_only_if_everything_in_them_is(first, second):
+def test_staircases_are_equal_if_and_only_if_all_attributes_are(first, second):
     a, again = (sf.fit(first.scores, first.targets, sample_weight=first.weights) for _ in range(2))
     b = sf.fit(second.scores, second.targets, sample_weight=second.weights)
     assert a == again
@@ -110,7 +110,7 @@ def test_staircases_are_equal_if_and_only_if_everything_in_them_is(first, second
     assert (a != b) is not same
 
 
-def test_staircases_differ_by_any_one_thing():
+def test_staircases_differ_if_any_attribute_differs():
     scores, targets = [1, 2, 3], [0.0, 0.5, 1.0]
     base = sf.fit(scores, targets)
     others = {
@@ -133,7 +133,7 @@ def test_a_staircase_equals_nothing_else(stairs):
     assert (stairs == "staircase") is False
 
 
-def test_the_repr_says_what_it_is(stairs):
+def test_the_repr_summarises_the_staircase(stairs):
     text = repr(stairs)
     assert "Staircase" in text
     assert "3" in text

@@ -1,4 +1,4 @@
-"""Inputs that change during a call: results may be wrong, but no kernel leaves its arrays, and every loop ends.
+"""Inputs that change during a call: results may be wrong, but kernels stay within their arrays and terminate.
 
 Kernels are called here with what they would see if a column changed between two passes over it.  The arrays they write
 to lie between entries that must stay as they are.  `tests/safety/change_inputs.py` changes inputs of public calls while
@@ -31,7 +31,7 @@ RNG = np.random.default_rng(8)
 
 
 class Guarded:
-    """Arrays between entries that must not change."""
+    """Arrays between guard entries that must not change."""
 
     def __init__(self):
         self.whole = []
@@ -56,8 +56,8 @@ def guarded():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_sort_keeps_to_its_arrays(guarded, weighted):
-    # sorted onto themselves, scores change between being counted and being moved
+def test_a_sort_stays_within_its_arrays(guarded, weighted):
+    # sorting in place changes scores between counting and moving
     n = 100_000
     scores = RNG.random(n)
     y, w = guarded(n, np.uint64), guarded(n if weighted else 0)
@@ -76,17 +76,17 @@ def test_rows_beyond_all_live_buckets_are_arranged_within_the_array(guarded):
     assert sorted(arranged[:5, 0].tolist()) == [0, 3, 6, 9, 12]
 
 
-def test_a_fit_of_no_rows_is_refused():
+def test_a_fit_without_remaining_rows_raises_an_error():
     x = np.sort(RNG.random(100))
     rows = survey.Runs(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
-    kept = survey.Kept(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
-    live = survey.Live(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
+    kept = survey.LiveRows(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
+    live = survey.LiveBuckets(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
     scale = scale_of(extent_of(x, 1), UNIT_WEIGHTS, 100)
     with pytest.raises(RuntimeError, match="changed during the call"):
         survey.finish(kept, rows, scale, live, 0, 1, False, decreasing=False, bounds=(-np.inf, np.inf))
 
 
-def test_a_mean_of_no_weight_is_found_in_finite_time():
+def test_a_mean_with_zero_weight_terminates():
     targets, weights = np.array([1.0, 0.3, 0.7, 0.2]), np.array([1.5, -1.5, 2.5, -2.5])  # weights were positive once
     scale = scale_of(extent_of(targets, 1), extent_of(np.abs(weights), 1), 4)
     value, weight = np.empty(1), np.empty(1)
@@ -95,7 +95,7 @@ def test_a_mean_of_no_weight_is_found_in_finite_time():
     assert weight[0] == 0
 
 
-def test_a_mean_that_overflows_is_found_in_finite_time():
+def test_a_mean_that_overflows_terminates():
     scale = scale_of(Extent(-1, 1e300, 1.7e308, 1e300, False), UNIT_WEIGHTS, 3)
     value, weight = np.empty(1), np.empty(1)
     _sorted_rows.pool(np.full(3, np.nan), np.empty(0), scale, -np.inf, np.inf, value, weight)
@@ -117,7 +117,7 @@ def test_rows_have_steps_even_if_their_weights_are_no_longer_positive(bad):
     assert starts[n_steps] == n
 
 
-def test_weights_that_have_all_become_zero_are_refused():
+def test_weights_that_all_became_zero_raise_an_error():
     before = Extent(-1, 0.0, 1.0, 0.5, False)
     with pytest.raises(ValueError, match="`w` must have an entry > 0; all 3 are zero"):
         check_weights("w", np.zeros(3), before)
@@ -279,7 +279,7 @@ def test_rounds_end_if_a_number_is_no_longer_finite(loss, column, bad):
     assert runs.n_rounds < 200
 
 
-def test_inputs_that_a_thread_changes_do_no_harm():
+def test_inputs_changed_by_a_thread_do_no_harm():
     clean = RNG.random(60_000)
     scores, targets, weights = clean.copy(), RNG.normal(size=60_000), RNG.random(60_000) + 0.1
     done = threading.Event()
@@ -307,7 +307,7 @@ def test_inputs_that_a_thread_changes_do_no_harm():
 
 @pytest.mark.long  # the checked build traps sums that overflow, as they may here
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the script needs fork")
-def test_inputs_that_a_process_changes_do_no_harm():
+def test_inputs_changed_by_a_process_do_no_harm():
     environment = {**os.environ, "PYTHONPATH": str(Path(sf.__file__).parents[1])}
     command = [sys.executable, SCRIPT, "--seconds", "4"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
@@ -315,7 +315,7 @@ def test_inputs_that_a_process_changes_do_no_harm():
     assert "calls with changing inputs" in done.stdout
 
 
-def test_linex_rows_out_of_order_keep_to_their_arrays(guarded):
+def test_unsorted_linex_rows_stay_within_their_arrays(guarded):
     scores = np.array([1.0, np.nan, np.nan, 0.5, np.nan])
     size, starts, blocks = np.zeros(2, np.intp), guarded(7, np.intp), guarded((7, 4))
     left, right = guarded(7), guarded(7)

@@ -1,4 +1,4 @@
-"""Objects that several Python threads use at once: each answer is one that a single thread could get."""
+"""Several Python threads use one object: each result is one that a single thread could get."""
 
 import copy
 import functools
@@ -145,7 +145,7 @@ def test_cross_fitted_predictors_may_be_shared():
 
 
 def test_threads_may_use_one_online_fit_in_every_way():
-    """Each row is taken once, and what is read in between is a state after whole calls."""
+    """Each row is added once, and reads see states after complete calls."""
     online, n_each, n_rows = sf.Online(), 2, 1500
 
     def append():
@@ -177,8 +177,8 @@ def test_threads_may_use_one_online_fit_in_every_way():
 
 
 @pytest.mark.parametrize("loss", ["squared", sf.losses.Linex(1.0)])
-def test_rows_that_come_too_late_are_refused_and_the_others_fitted(loss):
-    """Threads race with rising scores: a score below the newest one is refused, and all others are taken."""
+def test_rows_that_arrive_too_late_raise_an_error_and_the_others_are_fitted(loss):
+    """Threads race with rising scores: a score below the newest one raises an error, all others are added."""
     online, taken = sf.Online(loss), []
 
     def push():

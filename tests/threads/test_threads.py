@@ -1,4 +1,4 @@
-"""Threads change nothing but the time: results, errors, inputs."""
+"""Results and errors do not depend on the number of threads."""
 
 import itertools
 import os
@@ -27,9 +27,9 @@ WEIGHTS = RNG.random(N) + 0.1
 
 @pytest.fixture
 def many_parts(monkeypatch):
-    """Inputs of a few thousand rows are shared among threads as large ones are."""
+    """Share even a few thousand rows among threads."""
     monkeypatch.setattr(threads, "ROWS_EACH", 1000)
-    monkeypatch.setattr(survey, "_MANY_KEPT", 100)
+    monkeypatch.setattr(survey, "_ROWS_TO_SORT_IN_THREADS", 100)
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +54,20 @@ def default_number():
 def test_fits_are_the_same_for_any_number_of_threads(scores, targets, weights, n_threads):
     alone = sf.fit(scores, targets, sample_weight=weights, n_threads=1)
     assert_same_staircase(sf.fit(scores, targets, sample_weight=weights, n_threads=n_threads), alone)
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize("targets", [LABELS, NOISE])
+def test_threads_share_the_sort_of_collected_rows(targets, monkeypatch):
+    firsts, sort_buckets = [], survey._finish.sort_buckets
+
+    def recorded(rows, ends, first, last, spare):
+        firsts.append(first)
+        sort_buckets(rows, ends, first, last, spare)
+
+    monkeypatch.setattr(survey._finish, "sort_buckets", recorded)
+    sf.fit(X, targets, n_threads=3)
+    assert len(set(firsts)) == 3
 
 
 @pytest.mark.usefixtures("many_parts")
@@ -86,7 +100,7 @@ def test_predictions_are_the_same_for_any_number_of_threads(interpolation, n_thr
 
 @pytest.mark.usefixtures("many_parts")
 @pytest.mark.parametrize("bad_row", [0, 12_345, N - 1])
-def test_errors_name_the_first_bad_row_whichever_thread_sees_it(bad_row):
+def test_errors_name_the_first_invalid_row_for_any_thread(bad_row):
     x, y, w = X.copy(), NOISE.copy(), WEIGHTS.copy()
     for column, name in ((x, "scores"), (y, "targets"), (w, "sample_weight")):
         good = column[bad_row]
@@ -130,7 +144,7 @@ def test_parts_cover_all_rows_once():
             assert len(shares) == 1 or min(s.stop - s.start for s in shares) >= threads.ROWS_EACH
 
 
-def test_what_one_thread_raises_reaches_the_caller():
+def test_errors_in_a_thread_reach_the_caller():
     def task(part):
         if part.start:
             raise ArithmeticError(part.start)
@@ -141,7 +155,7 @@ def test_what_one_thread_raises_reaches_the_caller():
 
 @pytest.fixture(params=[0, 1, 2])
 def few_threads(request, monkeypatch):
-    """The system starts so many threads, and no more."""
+    """Limit the number of threads that the system can start."""
     start, started = threading.Thread.start, []
 
     def refuse(thread):
@@ -155,7 +169,7 @@ def few_threads(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("many_parts")
-def test_fits_need_no_threads_that_cannot_start(few_threads):
+def test_fits_work_if_threads_cannot_start(few_threads):
     alone = sf.fit(X, NOISE, n_threads=1)
     assert_same_staircase(sf.fit(X, NOISE, n_threads=5), alone)
     groups = np.arange(N) % 7
@@ -273,14 +287,14 @@ def test_the_environment_sets_the_default(monkeypatch):
             sf.get_num_threads()
 
 
-def test_processors_are_counted_where_affinity_is_unknown(monkeypatch):
+def test_processors_are_counted_if_affinity_is_unknown(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert sf.get_num_threads() == 1
 
 
 @pytest.mark.parametrize("bad", [0, -2, True])
-def test_bad_numbers_are_refused(bad):
+def test_invalid_numbers_of_threads_raise_an_error(bad):
     with pytest.raises(ValueError, match=rf"`n` must be an integer >= 1 or None; got {bad}"):
         sf.set_num_threads(bad)
     with pytest.raises(ValueError, match=rf"`n_threads` must be an integer >= 1 or None; got {bad}"):
@@ -290,7 +304,7 @@ def test_bad_numbers_are_refused(bad):
 
 
 @pytest.mark.parametrize("bad", [1.5, "2", [1]])
-def test_what_is_no_number_is_refused(bad):
+def test_numbers_of_threads_of_a_wrong_type_raise_an_error(bad):
     with pytest.raises(TypeError, match="`n` must be an integer >= 1 or None; got"):
         sf.set_num_threads(bad)
 
@@ -327,7 +341,7 @@ def test_fits_in_threads_of_the_caller_do_not_disturb_each_other():
 # Objects that threads share.
 
 
-def test_threads_may_be_the_first_to_ask_the_same_staircase():
+def test_threads_can_make_the_index_of_a_staircase_at_once():
     for seed in range(20):
         stairs = sf.fit(X, NOISE + seed)
         queries = X[:5000]
@@ -341,7 +355,7 @@ def test_threads_may_be_the_first_to_ask_the_same_staircase():
         hammer(lambda: ask("step", expected[0]), lambda: ask("linear", expected[1]))  # noqa: B023  (called here)
 
 
-def test_threads_may_be_the_first_to_ask_the_same_map():
+def test_threads_can_use_a_new_map_at_once():
     for _ in range(20):
         found = sf.fit_groups(X[:600], NOISE[:600], np.arange(600) % 20)
         expected = [found[key].values for key in range(20)]
@@ -372,7 +386,7 @@ def test_threads_may_add_to_the_same_fits():
     assert_same_staircase(accumulator.staircase(), sf.fit(*three_times))
 
 
-def test_threads_may_set_the_number_of_threads_while_others_fit():
+def test_the_number_of_threads_can_be_set_while_others_fit():
     expected = sf.fit(X, NOISE)
 
     def change():

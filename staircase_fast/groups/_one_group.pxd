@@ -1,33 +1,32 @@
-# The fit of one group of few rows: sort them, pool ties, push, finish.
+# The fit of one small group: sort the rows, find ties, push, finish.
 #
-#     room       what the fit needs besides its rows, cut out of one array that the caller gives
-#     digits     of equal width between the least and the greatest score, as many as there are rows: what is not in
-#                place then is not far from it.  Scores that crowd are left to the sort of _sort.pxd.
+# Rows are distributed to digits of equal width between the least and the greatest score, about as many as there are
+# rows, and then sorted by insertion.  If a digit has too many rows, the sort of stack/_sort.pxd is used.
 #
-# Labels travel with their scores in one word, and are pushed in runs: rows side by side of which none is above the one
-# before are on one step whatever the others are.  Of random labels, a run has four rows.
+# A label is stored in the last bit of its score's rank.  Labels are pushed in runs: consecutive rows without a rise lie
+# on one step, whatever the other rows are.  Runs of random labels have four rows on average.
 #
-# Assumed of the caller: scores that are not NaN nor -0.0, weights > 0, finite targets, a Scale for them, and room for
-# as many steps as rows.
+# Preconditions: no score is NaN or -0.0, weights > 0, finite targets, a Scale for them, outputs with room for as many
+# steps as rows.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
-from staircase_fast.arithmetic._simd cimport Pair as Two, pair_first, pair_greater, pair_lesser, pair_of, pair_second
+from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_greater, pair_lesser, pair_of, pair_second
 from staircase_fast.stack._sort cimport (
-    FEW, Pair, Triple, Word, bits_of, double_of, insert, rank_of, ranked, score_of, sort_rows, sortable,
+    FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sort_rows, sortable,
 )
 from staircase_fast.stack._stack cimport Stack, finish, push, push_rows
 
 cdef enum:
     MOST_DIGITS = 4096
 
-# What the fit of one group needs; each has an entry for every row but `ends`.
+# Work space, one entry per row except for `ends`.
 ctypedef struct Room:
-    Triple *rows              # sorted; or pairs, or words
-    Triple *spare
+    RankedRow *rows              # or RankedTarget, or RankedKey
+    RankedRow *spare
     Py_ssize_t *starts
     double *y
     double *w
@@ -37,12 +36,12 @@ ctypedef struct Room:
     uint8_t *known
     uint32_t *ends            # of digits
 
-# Rows that were brought together.
+# The rows of several groups.
 ctypedef struct Columns:
     double *x
     double *y                 # not used for labels
     double *w                 # or NULL: all are 1
-    uint8_t *labels           # or NULL: there are other targets
+    uint8_t *labels           # or NULL: targets are in y
 
 # Where steps are written.
 ctypedef struct Steps:
@@ -54,7 +53,7 @@ ctypedef struct Steps:
     Py_ssize_t n
 
 ctypedef struct Task:
-    Stack stack               # empty, without room
+    Stack stack               # empty, without arrays
     double lo
     double hi
     Room room
@@ -63,7 +62,7 @@ ctypedef struct Task:
 
 
 cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Append the steps of the group whose rows are [at, at + n); return how many."""
+    """Append the steps of the group with the rows [at, at + n); return their number."""
     cdef Columns rows = task.columns
     cdef double low, high
     cdef Py_ssize_t i
@@ -80,15 +79,15 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
         for i in range(at, at + n):
             rows.y[i] = rows.labels[i]
     if rows.w == NULL:
-        fit_reals(task, rows.x + at, rows.y + at, NULL, n, low, high, <Pair *>task.room.rows)
+        fit_reals(task, rows.x + at, rows.y + at, NULL, n, low, high, <RankedTarget *>task.room.rows)
     else:
         fit_reals(task, rows.x + at, rows.y + at, rows.w + at, n, low, high, task.room.rows)
     return task.stack.n
 
 
 cdef inline void find_ends(const double *x, Py_ssize_t n, double *low, double *high) noexcept nogil:
-    """The least and the greatest score."""
-    cdef Two least = pair_of(x[0], x[n - 1]), greatest = least, two
+    """Find the least and the greatest score."""
+    cdef Pair least = pair_of(x[0], x[n - 1]), greatest = least, two
     cdef Py_ssize_t i
     for i in range(0, n - 1, 2):
         two = pair_of(x[i], x[i + 1])
@@ -99,7 +98,7 @@ cdef inline void find_ends(const double *x, Py_ssize_t n, double *low, double *h
 
 
 cdef inline bint find_digits(Room *room, const double *x, Py_ssize_t n, double low, double high) noexcept nogil:
-    """The digit of each row, and where rows of each digit begin; return whether none is crowded."""
+    """Find the digit of each row and the start of each digit; return whether all digits have few rows."""
     cdef Py_ssize_t i, d, n_digits = 32
     cdef uint32_t start = 0, size, most = 0
     cdef double scale
@@ -112,7 +111,7 @@ cdef inline bint find_digits(Room *room, const double *x, Py_ssize_t n, double l
         return False
     memset(room.ends, 0, n_digits * sizeof(uint32_t))
     for i in range(n):
-        # a score that has become NaN has no digit
+        # the minimum matters only if a score changed during the call
         room.digits[i] = min(<uint32_t><int64_t>((x[i] - low) * scale), <uint32_t>(n_digits - 1))
         room.ends[room.digits[i]] += 1
     for d in range(n_digits):
@@ -142,13 +141,13 @@ cdef inline void fit_labels(
     Task *task, const double *x, const uint8_t *labels, Py_ssize_t n, double low, double high
 ) noexcept nogil:
     cdef Room *room = &task.room
-    cdef Word *words = <Word *>room.rows
+    cdef RankedKey *words = <RankedKey *>room.rows
     cdef uint64_t first = rank_of(low)
     cdef Py_ssize_t i, step, start, end
     cdef bint by_digits = find_digits(room, x, n, low, high)
     for i in range(n):
         words[place_of(room, i, by_digits)].rank = (rank_of(x[i]) - first) << 1 | labels[i]
-    sort_placed(words, n, by_digits, <Word *>room.spare)
+    sort_placed(words, n, by_digits, <RankedKey *>room.spare)
     push_labels(&task.stack, room, words, n)
     finish(&task.stack, labels, NULL, <int64_t>0, n, task.lo, task.hi)
     for step in range(task.stack.n):
@@ -167,11 +166,11 @@ cdef inline void describe(Steps *steps, double left, double right, Py_ssize_t co
     steps.n += 1
 
 
-cdef inline void push_labels(Stack *stack, Room *room, const Word *words, Py_ssize_t n) noexcept nogil:
-    """Push runs of rows; where scores are tied, one observation after the other."""
+cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, Py_ssize_t n) noexcept nogil:
+    """Push runs of rows.  Tied rows are a run of their own."""
     cdef uint32_t *begins = <uint32_t *>room.spare
     cdef uint32_t *sums = begins + n + 1
-    cdef uint8_t *tied = room.tied            # one more than rows: `known` is not used for integers
+    cdef uint8_t *tied = room.tied            # n + 1 entries: the next is `known`, not used for int64
     cdef uint32_t ones = words[0].rank & 1
     cdef uint64_t flip = 1 if stack.decreasing else 0
     cdef Py_ssize_t i, run, n_runs = 1
@@ -183,7 +182,7 @@ cdef inline void push_labels(Stack *stack, Room *room, const Word *words, Py_ssi
     for i in range(1, n):
         begins[n_runs] = <uint32_t>i
         sums[n_runs] = ones
-        # above the row before: in the last bits, 1 above 0; where values fall, 0 below 1
+        # a rise: label 1 after label 0; if values decrease, 0 after 1
         n_runs += (tied[i] ^ 1) & (
             <uint8_t>((words[i].rank ^ flip) & ~(words[i - 1].rank ^ flip) & 1) | tied[i - 1] | tied[i + 1]
         )
@@ -209,12 +208,12 @@ cdef inline void fit_reals(
         at = place_of(room, i, by_digits)
         rows[at].rank = rank_of(x[i])
         rows[at].y = bits_of(y[i])
-        if ranked is Triple:
+        if ranked is RankedRow:
             rows[at].w = bits_of(w[i])
     sort_placed(rows, n, by_digits, <ranked *>room.spare)
     for i in range(n):
         room.y[i] = double_of(rows[i].y)
-        if ranked is Triple:
+        if ranked is RankedRow:
             room.w[i] = double_of(rows[i].w)
         room.tied[i] = i > 0 and rows[i].rank == rows[i - 1].rank
         if room.tied[i]:

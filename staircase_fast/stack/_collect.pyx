@@ -1,0 +1,216 @@
+"""Collect: the second scan of a fit that does not sort its rows (survey.py).
+
+Rows of live buckets are collected.  All other rows belong to a *run* and are only summed:
+
+    run q, q <= n_live    the rows of the quiet buckets between live bucket q - 1 and live bucket q
+    run q > n_live        the rows of an *atom*, a frequent score inside a live bucket
+    rows[q], words[q]     the number of these rows, and their exact sums
+
+Threads, files or machines can each collect from some of the rows: the sums of runs add up.
+
+Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from staircase_fast.arithmetic._exact cimport (
+    CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, pend, pend_weighted, unpacked,
+)
+from staircase_fast.arithmetic._types cimport BATCH, floating, number
+from staircase_fast.stack._plan cimport is_live, live_before
+from staircase_fast.stack._sort cimport RankedRow, double_of
+from staircase_fast.stack._summary cimport ones_of, ones_t, rows_of
+from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
+
+ctypedef struct RunSums:
+    Scale scale
+    Py_ssize_t n              # number of runs; pending[n] takes the rows that are collected and is never used
+    int64_t *rows
+    uint64_t *words
+    Pending *pending
+
+
+def sum_labels(
+    const ones_t[::1] table not None,         # IN
+    const uint64_t[::1] directory not None,   # IN
+    const int32_t[::1] atom_runs not None,    # IN
+    const uint64_t[:, ::1] live_rows not None,  # IN  RankedRow: the rows that were collected
+    const int32_t[::1] places not None,       # IN  number of live buckets before the bucket of each of them
+    int64_t[::1] rows not None,               # IN/OUT
+    uint64_t[:, ::1] words not None,          # IN/OUT
+):
+    """Add the sums of all runs of labels: the counts of their buckets, less the collected rows beside an atom."""
+    cdef Py_ssize_t b, i, run, q = 0
+    with nogil:
+        for b in range(table.shape[0]):
+            run = q
+            if is_live(&directory[0], b):
+                run = atom_runs[q] if atom_runs.shape[0] else -1
+                q += 1
+            if run >= 0:
+                rows[run] += rows_of(table[b])
+                words[run, 0] += ones_of(table[b])
+                words[run, 1] += rows_of(table[b])
+        for i in range(places.shape[0] if atom_runs.shape[0] else 0):
+            run = atom_runs[places[i]]
+            if run >= 0:
+                rows[run] -= 1
+                words[run, 0] -= <uint64_t>double_of((<const RankedRow *>&live_rows[i, 0]).y)
+                words[run, 1] -= 1
+
+
+def collect(
+    const floating[::1] scores not None,      # IN
+    const number[::1] targets not None,       # IN
+    const double[::1] weights not None,       # IN  or empty: all are 1
+    Py_ssize_t first,                         # IN  number of the first of these rows
+    const double[:, ::1] bucket_map not None,  # IN  Cell
+    const uint64_t[::1] directory not None,   # IN
+    const double[::1] atoms not None,         # IN  a frequent score of each live bucket or NaN, then a NaN; or empty
+    const int32_t[::1] atom_runs not None,    # IN  the run of each atom
+    object scale not None,                    # IN  exact.Scale
+    bint summed,                              # IN  whether to sum runs
+    uint32_t[::1] collected not None,         # OUT numbers of the rows in live buckets; room for one more
+    int64_t[::1] rows not None,               # IN/OUT
+    uint64_t[:, ::1] words not None,          # IN/OUT
+    uint8_t[::1] work not None,               # work: collect_size(n_runs) bytes, zeros
+):
+    """Collect the rows of live buckets, except atoms; return their number."""
+    cdef Map cells = map_of(bucket_map)
+    cdef Scale exact = unpacked(scale)
+    cdef const uint64_t *live = &directory[0]
+    cdef const floating *x = &scores[0]
+    cdef const number *y = &targets[0]
+    cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef uint32_t *out = &collected[0]
+    cdef Py_ssize_t start = 0, size, n_collected = 0, n_runs = rows.shape[0]
+    cdef int32_t buckets[BATCH]
+    cdef int32_t runs[BATCH]
+    cdef RunSums sums = RunSums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0])
+    with nogil:
+        while start < scores.shape[0]:
+            size = min(BATCH, scores.shape[0] - start)
+            find_buckets(cells, x + start, size, buckets)
+            if atoms.shape[0]:
+                n_collected = collect_but_atoms(
+                    live, x + start, &atoms[0], &atom_runs[0], first + start, size, buckets, n_runs, out, n_collected,
+                    runs
+                )
+            elif summed:
+                n_collected = collect_or_sum(live, first + start, size, buckets, n_runs, out, n_collected, runs)
+            else:
+                n_collected = collect_live(live, first + start, size, buckets, out, n_collected)
+            if summed:
+                add_batch(&sums, y + start, w + start if w != NULL else NULL, size, runs)
+            start += size
+        flush_all(&sums, w != NULL)
+    return n_collected
+
+
+# Each row number is written to `out`, and overwritten unless it is collected: a branch would often be mispredicted.
+
+cdef inline Py_ssize_t collect_live(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, uint32_t *out, Py_ssize_t n_collected
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[n_collected] = <uint32_t>(first + i)
+        n_collected += is_live(live, buckets[i])
+    return n_collected
+
+
+cdef inline Py_ssize_t collect_or_sum(
+    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint32_t *out,
+    Py_ssize_t n_collected, int32_t *runs
+) noexcept nogil:
+    """Also find the run of each row; `no_run` if it is collected."""
+    cdef Py_ssize_t i
+    cdef bint alive
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        out[n_collected] = <uint32_t>(first + i)
+        n_collected += alive
+        runs[i] = <int32_t>(no_run if alive else live_before(live, buckets[i]))
+    return n_collected
+
+
+cdef inline Py_ssize_t collect_but_atoms(
+    const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t first,
+    Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint32_t *out, Py_ssize_t n_collected, int32_t *runs
+) noexcept nogil:
+    """The same, but the rows of atoms belong to runs.  `atoms` has an entry more than there are live buckets."""
+    cdef Py_ssize_t i, q, run
+    cdef bint alive, atom
+    for i in range(n):
+        alive = is_live(live, buckets[i])
+        q = live_before(live, buckets[i])
+        atom = alive & (x[i] == atoms[q])
+        run = atom_runs[q] if atom else q
+        alive &= not atom
+        runs[i] = <int32_t>(no_run if alive else run)
+        out[n_collected] = <uint32_t>(first + i)
+        n_collected += alive
+    return n_collected
+
+
+cdef inline void add_batch(
+    RunSums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
+) noexcept nogil:
+    """Add each row to the sums of its run."""
+    cdef Pending *pending
+    cdef Py_ssize_t i
+    if sums.scale.cut == 0:
+        for i in range(n):
+            if runs[i] < sums.n:
+                sums.rows[runs[i]] += 1
+                add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
+        return
+    for i in range(n):
+        pending = sums.pending + runs[i]
+        if w == NULL:
+            pend(sums.scale, pending, <double>y[i])
+        else:
+            pend_weighted(sums.scale, pending, <double>y[i], w[i])
+        if pending.rows == CUT_ROWS:
+            flush_run(sums, runs[i], w != NULL)
+
+
+cdef inline uint64_t *words_at(RunSums *sums, Py_ssize_t q) noexcept nogil:
+    return sums.words + q * (sums.scale.s_words + sums.scale.w_words)
+
+
+cdef void flush_run(RunSums *sums, Py_ssize_t q, bint weighted) noexcept nogil:
+    if q == sums.n:
+        memset(sums.pending + q, 0, sizeof(Pending))
+        return
+    sums.rows[q] += sums.pending[q].rows
+    flush(sums.scale, sums.pending + q, words_at(sums, q), weighted)
+
+
+cdef inline void flush_all(RunSums *sums, bint weighted) noexcept nogil:
+    cdef Py_ssize_t q
+    for q in range(sums.n):
+        if sums.pending[q].rows:
+            flush_run(sums, q, weighted)
+
+
+def collect_size(Py_ssize_t n_runs):
+    """Bytes of work space for `collect`."""
+    return (n_runs + 1) * sizeof(Pending)
+
+
+def add_runs(
+    object scale not None,
+    int64_t[::1] rows not None,
+    uint64_t[:, ::1] words not None,
+    const int64_t[::1] other_rows not None,
+    const uint64_t[:, ::1] other_words not None,
+):
+    """rows += other_rows, words += other_words."""
+    cdef Scale exact = unpacked(scale)
+    cdef Py_ssize_t q
+    with nogil:
+        for q in range(rows.shape[0]):
+            rows[q] += other_rows[q]
+            add_sums(exact, &words[q, 0], &other_words[q, 0])
