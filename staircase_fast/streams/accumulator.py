@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, joined_extent
+from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, extent_of, joined_extent
 from staircase_fast.bisection import solve
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
 from staircase_fast.inputs.options import check_bounds, check_direction
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.losses.rows import Rows
+from staircase_fast.losses.rows import Rows, check_rows
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
-from staircase_fast.streams import accumulator_file, checks, levels
+from staircase_fast.streams import accumulator_file, levels
 from staircase_fast.streams.levels import Run
+from staircase_fast.streams.rows import check_saveable, read_rows, refuse_no_rows
 from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike, public_class
 
 _FEWEST_WAITING = 64  # that there is room for
@@ -108,7 +110,7 @@ class Accumulator:
 
         self._loss = loss_of(loss)
         self._increasing = bool(check_direction(increasing, auto=False))
-        checks.loss_of_every_row(self._loss)
+        levels.check_scalar_parameters(self._loss)
         self._lock = threading.Lock()
         self._state = _State()
 
@@ -157,7 +159,7 @@ class Accumulator:
         >>> seen.n_samples
         2
         """
-        rows = checks.batch(scores, targets, sample_weight, self._loss)
+        rows = _checked_rows(scores, targets, sample_weight, self._loss)
         if rows is None:
             return
         n, mean = len(rows.scores), self._loss.is_mean
@@ -190,7 +192,13 @@ class Accumulator:
         >>> one.staircase().values
         array([0. , 0.5, 1. ])
         """
-        checks.same_kind(other, Accumulator, (self._loss, self._increasing))
+        if not isinstance(other, Accumulator):
+            raise InvalidTypeError("other", "must be an Accumulator", value=other)
+        for name, own, theirs in (
+            ("loss", self._loss, other._loss), ("increasing", self._increasing, other._increasing)
+        ):  # fmt: skip
+            if own != theirs:
+                raise InvalidInputError("other", f"must have the same {name}, {own!r}", value=theirs)
         given = other._settled()
         with self._lock:
             state = _grown(self._state, given.n_samples, given.weight)
@@ -222,7 +230,7 @@ class Accumulator:
         limits = check_bounds(bounds)
         state = self._whole()
         if not state.runs:
-            checks.no_rows_yet()
+            refuse_no_rows()
         if state.stairs is not None and bounds is None:
             return state.stairs
         # not under the lock: a user's loss may do what it likes
@@ -305,7 +313,7 @@ class Accumulator:
         ...     sf.Accumulator.load(os.path.join(directory, "seen.npz"))
         <Accumulator: 2 rows, squared_error, increasing>
         """
-        checks.saveable(self._loss)
+        check_saveable(self._loss)
         state = self._whole()
         accumulator_file.write(path, self._loss, self._increasing, state.runs[0] if state.runs else None)
 
@@ -384,13 +392,29 @@ class Accumulator:
         return _pushed(state._replace(waiting=_Waiting(columns)), levels.run_of(rows, mean=self._loss.is_mean))
 
 
+def _checked_rows(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, loss: Loss) -> Rows | None:
+    """Rows of weight > 0, checked as in `fit`; None if there are none, which is allowed here."""
+    x, y, w = read_rows(scores, targets, sample_weight)
+    if len(x) == 0:
+        return None
+    absent = len(w) > 0 and not np.any(w)
+    found = check_rows(x, y, w if not absent else _NO_WEIGHTS, loss, n_threads=1)
+    if absent:
+        return None
+    if len(found.scores) < len(x):  # extents of rows that are not stored could cost memory
+        found = found._replace(targets_extent=extent_of(found.targets, 1), weights_extent=extent_of(found.weights, 1))
+    return found
+
+
 def _grown(state: _State, n_rows: int, weight: float) -> _State:
-    """The state with more rows, which are still to be put somewhere."""
-    return state._replace(
-        n_samples=checks.total_rows(state.n_samples, n_rows),
-        weight=checks.total_weight(state.weight, weight),
-        stairs=None,
-    )
+    """The state with more rows, which the caller still has to store."""
+    if state.weight + weight == math.inf:
+        found = f"got {state.weight}, and {weight} more"
+        raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found=found)
+    if state.n_samples + n_rows >= 2**62:
+        found = f"got {state.n_samples}, and {n_rows} more"
+        raise InvalidInputError("", "an Accumulator must have fewer than 2**62 rows", found=found)
+    return state._replace(n_samples=state.n_samples + n_rows, weight=state.weight + weight, stairs=None)
 
 
 def _appended(waiting: _Waiting, rows: Rows) -> _Waiting:

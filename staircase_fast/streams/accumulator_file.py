@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from staircase_fast.arithmetic.exact import Extent
 from staircase_fast.losses import Loss
 from staircase_fast.storage import archive, documents
-from staircase_fast.streams import _sums, checks, levels
+from staircase_fast.streams import _sums, levels
 from staircase_fast.streams.levels import Kept, Run, Sums, Tallies
 
 FORMAT = "staircase_fast.Accumulator"
@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], loss: Loss, increasing: bool, run: Run |
 def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
     """The loss, whether values rise, and all rows."""
     loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("increasing", "form", "n_rows"), _TYPES)
-    checks.loss_of_every_row(loss)
+    levels.check_scalar_parameters(loss)
     form, n_rows = header["form"], header["n_rows"]
     if type(n_rows) is not int or not 0 <= n_rows < 2**62:
         raise ValueError(f"field `n_rows` must be an integer >= 0 and < 2**62; got {documents.shown(n_rows)}.")

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent, Scale, joined_extent, scale_of
+from staircase_fast.errors import InvalidInputError
+from staircase_fast.losses import Loss
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _finish
 from staircase_fast.stack.sorting import in_score_order
@@ -87,6 +89,17 @@ def form_of(targets: Extent, weights: Extent, n_rows: int) -> Form:
     unit = weights.lowest == weights.highest == 1
     tallied = scale.narrow and n_rows * weights.highest < _MOST
     return Form(tallied, not (unit and n_rows * scale.greatest < _MOST / 2))
+
+
+def check_scalar_parameters(loss: Loss) -> None:
+    """Parameters per row are invalid here: the rows are not known in advance."""
+    if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
+        found = f"got {len(loss.parameters)} of them"
+        raise InvalidInputError(loss.parameter, "of the loss must be a number, the same for all rows", found=found)
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg):
+            found = f"entry {place} has {len(arg)} of them"
+            raise InvalidInputError("args", "of the loss must be numbers, the same for all rows", found=found)
 
 
 def run_of(rows: Rows, *, mean: bool) -> Run:

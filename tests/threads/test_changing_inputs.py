@@ -313,10 +313,10 @@ def test_inputs_that_a_process_changes_do_no_harm():
     assert "calls with changing inputs" in done.stdout
 
 
-def test_linex_rows_out_of_order_keep_to_their_arrays(guarded):
-    scores = np.array([1.0, np.nan, np.nan, 0.5, np.nan])
-    size, starts, blocks = np.zeros(2, np.intp), guarded(7, np.intp), guarded((7, 4))
-    left, right = guarded(7), guarded(7)
-    _online.extend_linex(scores, np.arange(5.0), np.empty(0), 1.0, False, size, starts, blocks, left, right, [])
-    assert size[0] < 7
-    assert size[1] == 5
+@pytest.mark.parametrize("linex_shape", [0.0, 1.0])
+def test_online_rows_out_of_order_stay_within_the_memory_of_the_fit(linex_shape):
+    blocks = _online.OnlineBlocks(False, linex_shape)
+    scores, targets = np.array([1.0, np.nan, np.nan, 0.5, np.nan]), np.arange(5.0)
+    _online.extend(blocks, scores, targets, np.empty(0), extent_of(targets, 1), UNIT_WEIGHTS)
+    assert blocks.n_rows == 5
+    assert 1 <= len(blocks.steps(-np.inf, np.inf)[0]) <= 5

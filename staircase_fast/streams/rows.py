@@ -1,0 +1,36 @@
+"""Checks that `Online` and `Accumulator` share."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.inputs.columns import read_column, read_float_column
+from staircase_fast.inputs.rows import Columns, check_same_length, read_weights
+from staircase_fast.losses import Loss
+from staircase_fast.typing import ColumnLike
+
+
+def read_rows(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
+    """The arguments as columns of one length, as in `fit`, but without rows is allowed."""
+    x = read_float_column("scores", scores)
+    y = read_column("targets", targets)
+    check_same_length("scores", x, "targets", y)
+    return x, y, read_weights("sample_weight", sample_weight, "scores", x)
+
+
+def refuse_no_rows() -> NoReturn:
+    """Raise the error for a staircase without rows."""
+    raise InvalidInputError("", "a staircase must have at least one row", found="none of weight > 0 has arrived")
+
+
+def check_saveable(loss: Loss) -> None:
+    """Files cannot hold functions."""
+    if loss.name in ("custom", "update_rule"):
+        requirement = "must not be made of functions, which are not saved"
+        raise InvalidTypeError("loss", requirement, value=loss, hint="Use pickle.")
+
+
+def refuse_field(name: str, requirement: str, **details: Any) -> NoReturn:
+    """Raise an error about a field of a file."""
+    raise InvalidInputError("", f"field `{name}` {requirement}", **details)
