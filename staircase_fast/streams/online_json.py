@@ -3,7 +3,7 @@
     {"format": "staircase_fast online", "version": 1, "loss": {"name": "squared_error"}, "increasing": true,
      "left": [..], "right": [..], "counts": [..], ..}
 
-Each array has an entry per block; the last entry is the observation of the newest score.  If steps are means, "sums" and
+Each array has an entry per block; the last one is the observation of the newest score.  If steps are means, "sums" and
 "weights" are exact sums, integers in units of 2**-k; "units" has both k, and "targets" and "sample_weight" describe the
 numbers that were summed (lowest, highest, least magnitude, all integers).  For Linex, "values" and "weights" are pairs
 of numbers; each pair stands for its sum.
@@ -55,8 +55,8 @@ def to_json(loss: Loss, increasing: bool, state: dict[str, Any] | None) -> str:
         "sums": _integers(state["words"][:, :s_words], signed=True),
         "weights": _integers(state["words"][:, s_words:], signed=False),
         "units": [-scale.y_unit - scale.w_unit, -scale.w_unit],
-        "targets": plain_numbers(list(state["targets"][:3])) + [state["targets"][3]],
-        "sample_weight": plain_numbers(list(state["weights"][:3])) + [state["weights"][3]],
+        "targets": [*plain_numbers(list(state["targets"][:3])), state["targets"][3]],
+        "sample_weight": [*plain_numbers(list(state["weights"][:3])), state["weights"][3]],
     }
     return json.dumps(document, allow_nan=False)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.columns import read_column, read_float_column
 from staircase_fast.inputs.rows import Columns, check_same_length, read_weights
@@ -34,3 +36,14 @@ def check_saveable(loss: Loss) -> None:
 def refuse_field(name: str, requirement: str, **details: Any) -> NoReturn:
     """Raise an error about a field of a file."""
     raise InvalidInputError("", f"field `{name}` {requirement}", **details)
+
+
+def check_scalar_parameters(loss: Loss) -> None:
+    """Parameters per row are invalid in an accumulator, which does not know its rows in advance."""
+    if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
+        found = f"got {len(loss.parameters)} of them"
+        raise InvalidInputError(loss.parameter, "of the loss must be a number, the same for all rows", found=found)
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg):
+            found = f"entry {place} has {len(arg)} of them"
+            raise InvalidInputError("args", "of the loss must be numbers, the same for all rows", found=found)
