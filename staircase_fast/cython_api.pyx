@@ -17,39 +17,32 @@ from staircase_fast.streams._online_memory cimport (
 from staircase_fast.streams._online_stack cimport Blocks
 
 
+cdef const char *MESSAGES[14]
+MESSAGES[:] = [               # in the order of the statuses
+    "no error",
+    "an array, an object or `out` must not be NULL",
+    "`options` must be 0 or a sum of options of this function",
+    "the number of rows must be >= 0",
+    "there must be at least one row",
+    "scores must not be NaN",
+    "targets must be finite",
+    "weights must be finite",
+    "weights must be >= 0",
+    "at least one weight must be > 0",
+    "weights must have a finite sum",
+    "scores must not be below the one before them",
+    "there must be fewer than 2**32 rows in any order, or fewer than 2**48 in score order",
+    "not enough memory",
+]
+
+
 cdef int sf_api_version() noexcept nogil:
     return SF_API_VERSION
 
 
 cdef const char *sf_status_message(int status) noexcept nogil:
-    if status == SF_OK:
-        return "all is well"
-    if status == SF_NULL_POINTER:
-        return "an array, an object or `out` must not be NULL"
-    if status == SF_UNKNOWN_OPTION:
-        return "`options` must be 0 or a sum of options that the function knows"
-    if status == SF_NEGATIVE_COUNT:
-        return "the number of rows must be >= 0"
-    if status == SF_NO_ROWS:
-        return "there must be at least one row"
-    if status == SF_SCORE_IS_NAN:
-        return "scores must not be NaN"
-    if status == SF_TARGET_NOT_FINITE:
-        return "targets must be finite"
-    if status == SF_WEIGHT_NOT_FINITE:
-        return "weights must be finite"
-    if status == SF_WEIGHT_NEGATIVE:
-        return "weights must be >= 0"
-    if status == SF_ALL_WEIGHTS_ZERO:
-        return "a weight must be > 0; all are 0"
-    if status == SF_WEIGHTS_OVERFLOW:
-        return "weights must have a finite sum"
-    if status == SF_SCORE_FALLS:
-        return "scores must not be below the one before them"
-    if status == SF_TOO_MANY_ROWS:
-        return "there must be fewer than 2**32 rows in any order, or fewer than 2**48 in score order"
-    if status == SF_NO_MEMORY:
-        return "there is not enough memory"
+    if 0 <= status <= SF_NO_MEMORY:
+        return MESSAGES[status]
     return "unknown status"
 
 
@@ -58,11 +51,11 @@ cdef int sf_fit_squared(
     Py_ssize_t *bad_row
 ) noexcept nogil:
     cdef Rows rows = Rows(scores, targets, weights, n)
-    cdef Py_ssize_t own = -1
+    cdef Py_ssize_t ignored = -1
     cdef Ranges found
     cdef int status
     if bad_row == NULL:
-        bad_row = &own
+        bad_row = &ignored
     bad_row[0] = -1
     if out == NULL:
         return SF_NULL_POINTER
@@ -81,9 +74,9 @@ cdef int sf_fit_squared(
 cdef int sf_evaluate(
     const sf_staircase *stairs, const double *queries, Py_ssize_t n, int options, double *out, Py_ssize_t *bad_row
 ) noexcept nogil:
-    cdef Py_ssize_t own = -1
+    cdef Py_ssize_t ignored = -1
     if bad_row == NULL:
-        bad_row = &own
+        bad_row = &ignored
     bad_row[0] = -1
     if stairs == NULL or (n > 0 and (queries == NULL or out == NULL)):
         return SF_NULL_POINTER

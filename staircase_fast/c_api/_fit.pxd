@@ -77,7 +77,9 @@ cdef inline int sort(Rows *rows, double **memory) noexcept nogil:
     return SF_OK
 
 
-cdef inline int merge(Rows rows, const Ranges *found, bint decreasing, bint backwards, OwnedStairs **out) noexcept nogil:
+cdef inline int merge(
+    Rows rows, const Ranges *found, bint decreasing, bint backwards, OwnedStairs **out
+) noexcept nogil:
     """Fit rows in ascending or, if `backwards`, in descending order of score."""
     cdef Scale scale = scale_of(found.targets, found.weights, rows.n)
     cdef int n_words = 0 if scale.narrow else scale.s_words + scale.w_words

@@ -27,7 +27,8 @@ ctypedef struct OwnedStairs:
 
 cdef inline OwnedStairs *new_staircase(Py_ssize_t n) noexcept nogil:
     """A staircase with room for n steps, or NULL if there is no memory."""
-    cdef OwnedStairs *stairs = <OwnedStairs *>malloc(sizeof(OwnedStairs) + n * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    cdef size_t size = sizeof(OwnedStairs) + n * (4 * sizeof(double) + sizeof(Py_ssize_t))
+    cdef OwnedStairs *stairs = <OwnedStairs *>malloc(size)
     if stairs != NULL:
         stairs.n_steps = n
         stairs.left = <double *>(stairs + 1)

@@ -61,7 +61,9 @@ cdef inline bint add_tally(Tally *tally, Tally other) noexcept nogil:
     tally.s += other.s
     tally.w += other.w
     tally.rows += other.rows
-    return fabs(<double>tally.s) < 4611686018427387904.0 and tally.w >> WEIGHT_BITS == 0 and tally.rows >> ROWS_BITS == 0
+    if fabs(<double>tally.s) >= 4611686018427387904.0:
+        return False
+    return tally.w >> WEIGHT_BITS == 0 and tally.rows >> ROWS_BITS == 0
 
 
 cdef inline int64_t rows_of_tally(int64_t w) noexcept nogil:
@@ -123,9 +125,7 @@ cdef inline void start_pool(Entries *out) noexcept nogil:
 
 cdef inline void add_to_pool(Entries *a, Entries *out) noexcept nogil:
     """Add the next entry to the next pool of `out`."""
-    cdef int finer = a.scale.w_unit - out.scale.w_unit
     cdef int64_t w = a.w[a.i]
-    cdef const uint64_t *own
     cdef uint64_t wide[MAX_WORDS]
     cdef Tally tally
     if w > 0:
@@ -136,15 +136,18 @@ cdef inline void add_to_pool(Entries *a, Entries *out) noexcept nogil:
         add_tally_exactly(out.scale, next_pool(out), tally)
         out.rows[out.pool] += tally.rows
     else:
-        own = next_pool(a)
-        widen(
-            own, a.scale.s_words, is_negative(own, a.scale.s_words), finer + a.scale.y_unit - out.scale.y_unit, wide,
-            out.scale.s_words
-        )
-        widen(own + a.scale.s_words, a.scale.w_words, False, finer, wide + out.scale.s_words, out.scale.w_words)
+        convert_sums(a.scale, next_pool(a), out.scale, wide)
         add_sums(out.scale, next_pool(out), wide)
         out.rows[out.pool] += a.rows[a.pool]
         a.pool += 1
+
+
+cdef inline void convert_sums(Scale old, const uint64_t *sums, Scale new, uint64_t *out) noexcept nogil:
+    """Convert exact sums to a scale with units as fine or finer, and with as many words or more."""
+    cdef int finer = old.w_unit - new.w_unit
+    cdef bint negative = is_negative(sums, old.s_words)
+    widen(sums, old.s_words, negative, finer + old.y_unit - new.y_unit, out, new.s_words)
+    widen(sums + old.s_words, old.w_words, False, finer, out + new.s_words, new.w_words)
 
 
 cdef inline void widen(

@@ -5,10 +5,11 @@
 # it again.  It is pushed when a greater score arrives.  To compute the staircase before that, push it onto a copy.
 #
 # Rows are not kept.  The rows of one call are first merged among themselves, many at a time: every step boundary of all
-# rows is also a boundary of theirs.  Each of their blocks is then pushed with its exact sums, so its rows are not needed
-# again.  This costs little more than a batch fit.
+# rows is also a boundary of theirs.  Each of their blocks is then pushed with its exact sums, so that its rows are not
+# needed again.  This costs little more than a batch fit.
 #
 # Linex has no exact sums.  Its blocks are `Pooled`, stored in place of exact sums, and its rows are pushed one by one.
+# (As an `UpdateRule` in Python, the simplest merge function makes `extend` six times as slow.)
 #
 # Preconditions: n >= 1, ascending scores that are not below the newest one, finite targets, weights finite and > 0, a
 # Scale for all rows so far, and room for n + 1 more blocks in every array.
@@ -21,6 +22,7 @@ from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
 from staircase_fast.losses._functionals cimport Linex
 from staircase_fast.stack._rows cimport find_ties, push_all, sum_integers
 from staircase_fast.stack._stack cimport Stack, finish, push, sum_rows, sum_t, words_of
+from staircase_fast.streams._entries cimport convert_sums
 from staircase_fast.streams._pooled cimport Pooled, joined, must_merge, rounded_value, single
 
 cdef enum:
@@ -168,36 +170,25 @@ cdef inline void finish_means(Stack *stack, Py_ssize_t n_rows, double lo, double
 cdef inline void rescale(
     Scale old, Scale new, Py_ssize_t n, const uint64_t *words, double *s, double *w, uint64_t *out
 ) noexcept nogil:
-    """Convert the exact sums of n blocks to a scale that is not narrow; its units are equal, or finer by whole words.
+    """Convert the exact sums of n blocks to a scale that is not narrow, with units as fine or finer.
 
     Sums in doubles are recomputed if they were integers, or were not maintained.
     """
     cdef int n_words = new.s_words + new.w_words, old_words = old.s_words + old.w_words
-    cdef int w_first = (old.w_unit - new.w_unit) // 64, s_first = w_first + (old.y_unit - new.y_unit) // 64
-    cdef Py_ssize_t b
     cdef uint64_t integers[2]
+    cdef Py_ssize_t b
     for b in range(n):
-        if old.narrow:
+        if old.narrow:                        # one word each
             memcpy(integers, s + b, sizeof(uint64_t))
             memcpy(integers + 1, w + b, sizeof(uint64_t))
-            widen(integers, 1, out, new.s_words, s_first)
-            widen(integers + 1, 1, out + new.s_words, new.w_words, w_first)
+            convert_sums(old, integers, new, out)
         else:
-            widen(words, old.s_words, out, new.s_words, s_first)
-            widen(words + old.s_words, old.w_words, out + new.s_words, new.w_words, w_first)
+            convert_sums(old, words, new, out)
             words += old_words
         if old.narrow or not old.tame:
             s[b] = rounded_sum(new, out) if new.tame else 0.0
             w[b] = rounded_weight(new, out) if new.tame else 0.0
         out += n_words
-
-
-cdef inline void widen(const uint64_t *words, int n, uint64_t *out, int n_out, int first) noexcept nogil:
-    """Copy an integer to more words, starting at word `first`."""
-    cdef uint64_t sign = 0 - (words[n - 1] >> 63)
-    cdef int i
-    for i in range(n_out):
-        out[i] = 0 if i < first else words[i - first] if i < first + n else sign
 
 
 # Linex

@@ -36,7 +36,7 @@ cdef inline double difference(Twofold a, Twofold b) noexcept nogil:
 
 
 cdef inline double move_of(pooling loss, double d, double share, double rest) noexcept nogil:
-    """How far a block's value moves if it is merged with a block that is d above it and has this share of the weight."""
+    """How far a block's value moves when it merges with a block that is d above it and has this share of the weight."""
     cdef double x
     if pooling is SquaredError:
         return d * share

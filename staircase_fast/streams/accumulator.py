@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, extent_of, joined_extent
+from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, joined_extent
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
 from staircase_fast.inputs.options import check_bounds, check_direction
+from staircase_fast.inputs.rows import NO_WEIGHTS
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.losses.rows import Rows, check_rows
+from staircase_fast.losses.rows import Rows
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file, runs
-from staircase_fast.streams.rows import check_saveable, check_scalar_parameters, read_rows, refuse_no_rows
+from staircase_fast.streams.rows import check_batch, check_saveable, check_scalar_parameters, refuse_no_rows
 from staircase_fast.streams.runs import RawRows, Run
 from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike, public_class
 
@@ -33,7 +34,6 @@ _FEWEST_WAITING = 64  # rows that there is room for at first
 _MOST_WAITING = 1 << 18
 _GROWTH = 4
 _UNKNOWN = Order(-1, 0, tied=True)
-_NO_WEIGHTS = np.empty(0)
 
 
 class _Waiting(NamedTuple):
@@ -158,7 +158,7 @@ class Accumulator:
         >>> seen.n_samples
         2
         """
-        rows = _checked_rows(scores, targets, sample_weight, self._loss)
+        rows = check_batch(scores, targets, sample_weight, self._loss)
         if rows is None:
             return
         n, mean = len(rows.scores), self._loss.is_mean
@@ -193,9 +193,8 @@ class Accumulator:
         """
         if not isinstance(other, Accumulator):
             raise InvalidTypeError("other", "must be an Accumulator", value=other)
-        for name, own, theirs in (
-            ("loss", self._loss, other._loss), ("increasing", self._increasing, other._increasing)
-        ):  # fmt: skip
+        for name in ("loss", "increasing"):
+            own, theirs = getattr(self, name), getattr(other, name)
             if own != theirs:
                 raise InvalidInputError("other", f"must have the same {name}, {own!r}", value=theirs)
         given = other._without_waiting()
@@ -394,22 +393,8 @@ class Accumulator:
         if n == 0:
             return state
         x, y, w = columns[:, :n]
-        rows = Rows(x, y, w if weighted else _NO_WEIGHTS, targets, weights, _UNKNOWN)
+        rows = Rows(x, y, w if weighted else NO_WEIGHTS, targets, weights, _UNKNOWN)
         return _push_run(state._replace(waiting=_Waiting(columns)), runs.run_of(rows, mean=self._loss.is_mean))
-
-
-def _checked_rows(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, loss: Loss) -> Rows | None:
-    """Rows of weight > 0, checked as in `fit`; None if there are none, which is allowed here."""
-    x, y, w = read_rows(scores, targets, sample_weight)
-    if len(x) == 0:
-        return None
-    absent = len(w) > 0 and not np.any(w)
-    found = check_rows(x, y, w if not absent else _NO_WEIGHTS, loss, n_threads=1)
-    if absent:
-        return None
-    if len(found.scores) < len(x):  # extents of rows that are not stored could cost memory
-        found = found._replace(targets_extent=extent_of(found.targets, 1), weights_extent=extent_of(found.weights, 1))
-    return found
 
 
 def _count_rows(state: _State, n_rows: int, weight: float) -> _State:

@@ -169,7 +169,7 @@ def entries_of_tallies(x: Any, tally: NDArray[np.uint64], s: NDArray[np.int64]) 
     """
     rows, above = (tally & np.uint64(2**32 - 1)).view(np.int64), (tally >> np.uint64(32)).view(np.int64)
     w, s = (above, s) if len(s) else (rows.copy(), tally.view(np.int64) >> 32)
-    pool = (rows >= 2**31) | (np.abs(s) >= 2**62)
+    pool = (rows >= 2**31) | (s >= 2**62) | (s <= -(2**62))
     words = np.column_stack((s[pool], w[pool])).view(np.uint64)
     entry = np.where(pool, 0, (rows << _WEIGHT_BITS | w).view(np.uint64) | np.uint64(2**63))
     return ScoreSums(x, np.where(pool, 0, s).view(np.float64), entry.view(np.int64), rows[pool], words)

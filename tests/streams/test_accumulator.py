@@ -1,4 +1,4 @@
-"""The accumulator: whatever the batches, their order and the tree of merges, it is one fit of all rows, bit for bit."""
+"""`Accumulator`: for any batches, order and tree of merges, it equals one fit of all rows, bit for bit."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ TOTAL = 600
 
 
 def accumulated(parts: Any, **options: Any) -> sf.Accumulator:
-    """What has seen parts of rows: tuples of scores, targets and perhaps weights."""
+    """An accumulator of batches: tuples of scores, targets and optional weights."""
     seen = sf.Accumulator(**options)
     for part in parts:
         seen.add(*part)
@@ -38,7 +38,7 @@ def accumulated(parts: Any, **options: Any) -> sf.Accumulator:
 
 
 def parts_of(given: Any, cuts: Any, order: Any = None) -> list[tuple[Any, ...]]:
-    """Rows cut into batches, after they were brought into some order."""
+    """Rows in some order, divided into batches."""
     columns = [None if column is None else np.asarray(column) for column in given]
     if order is not None:
         columns = [None if column is None else column[order] for column in columns]
@@ -59,7 +59,7 @@ def form(seen: sf.Accumulator) -> str:
 
 @pytest.fixture
 def few_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows become runs so soon that few rows make many."""
+    """Sort rows after a few have arrived, so that few rows make many runs."""
     monkeypatch.setattr(accumulator, "_MOST_WAITING", 8)
     monkeypatch.setattr(accumulator, "_FEWEST_WAITING", 2)
 
@@ -121,7 +121,7 @@ KINDS = {
 @pytest.mark.parametrize("increasing", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("few_wait")
-def test_batches_give_what_one_fit_gives(kind: str, increasing: bool) -> None:
+def test_batches_equal_one_fit(kind: str, increasing: bool) -> None:
     x, y, w = example_rows(kind)
     rng = np.random.default_rng(1)
     expected = sf.fit(x, y, sample_weight=w, increasing=increasing)
@@ -135,9 +135,7 @@ def test_batches_give_what_one_fit_gives(kind: str, increasing: bool) -> None:
 
 
 @given(rows(), st.booleans(), st.data())
-def test_any_rows_in_any_batches_give_what_the_reference_gives(
-    rows: Rows, increasing: bool, data: st.DataObject
-) -> None:
+def test_any_rows_in_any_batches_equal_the_reference(rows: Rows, increasing: bool, data: st.DataObject) -> None:
     n = len(rows.scores)
     cuts = data.draw(st.lists(st.integers(0, n), max_size=6))
     parts = parts_of(rows, cuts)
@@ -147,7 +145,7 @@ def test_any_rows_in_any_batches_give_what_the_reference_gives(
         return
     seen = accumulated(parts, increasing=increasing)
     assert_same_staircase(seen.staircase(), expected)
-    # every batch a run of its own, merged as a tree
+    # each batch in its own accumulator, merged as a tree
     leaves = [accumulated([part], increasing=increasing) for part in parts]
     while len(leaves) > 1:
         at = data.draw(st.integers(0, len(leaves) - 2))
@@ -163,7 +161,7 @@ def test_any_rows_in_any_batches_give_what_the_reference_gives(
 )
 def test_rows_of_all_kinds_mix(first: str, second: str) -> None:
     one, other = (example_rows(kind, 60) for kind in (first, second))
-    if first.startswith("huge integers"):  # an array holds them beside integers alone
+    if first.startswith("huge integers"):  # an array can hold them only with other integers
         other = other[0], np.clip(other[1], -1e18, 1e18).astype(np.int64), other[2]
     x, y = (np.concatenate(pair) for pair in zip(one[:2], other[:2], strict=True))
     weights = [w for given in (one, other) for w in (np.ones(60) if given[2] is None else given[2])]
@@ -211,7 +209,7 @@ def test_a_tally_that_would_overflow_becomes_a_pool(targets: list[int]) -> None:
 
 
 def test_sums_of_weights_may_fill_their_last_bit() -> None:
-    # 2**63 in one word: what looks like a sign is none
+    # 2**63 in one word: the highest bit is not a sign
     heavy = accumulated([([1.0, 1.0], [0.5, 0.25], [2.0**61, 2.0**62 + 2.0**61])])
     other = accumulated([([1.0, 2.0], [0.125, 1e-9], [0.5, 2.0**62])])
     heavy.merge(other)
@@ -222,7 +220,7 @@ def test_sums_of_weights_may_fill_their_last_bit() -> None:
 @pytest.mark.parametrize("case", CASES, ids=repr)
 @pytest.mark.parametrize("increasing", [True, False])
 @pytest.mark.usefixtures("few_wait")
-def test_every_loss_gives_what_one_fit_gives(case: Any, increasing: bool) -> None:
+def test_every_loss_equals_one_fit(case: Any, increasing: bool) -> None:
     rng = np.random.default_rng(3)
     n = 150
     x = np.round(rng.random(n), 1 + rng.integers(3))
@@ -253,7 +251,7 @@ def mean(y1: float, w1: float, y2: float, w2: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("loss", [L.Custom(cubic), L.UpdateRule(mean)], ids=repr)
 @pytest.mark.usefixtures("few_wait")
-def test_losses_of_your_own_give_what_one_fit_gives(loss: Any) -> None:
+def test_custom_losses_equal_one_fit(loss: Any) -> None:
     x, y, w = example_rows("noise, tied, integer weights", 90)
     seen = accumulated(parts_of((x, y, w), range(0, 90, 4), np.random.default_rng(0).permutation(90)), loss=loss)
     assert_same_staircase(seen.staircase(), sf.fit(x, y, sample_weight=w, loss=loss))
@@ -321,10 +319,10 @@ def many_batches(kind: str, n: int, n_batches: int) -> None:
     assert_same_staircase(seen.staircase(), sf.fit(x, y, sample_weight=w))
 
 
-# what is not rows
+# Empty batches and invalid input
 
 
-def test_an_empty_accumulator_knows_that() -> None:
+def test_an_empty_accumulator_has_no_rows() -> None:
     seen = sf.Accumulator()
     for _ in range(2):
         assert (seen.n_samples, seen.n_scores, seen.nbytes) == (0, 0, 0)
@@ -373,7 +371,7 @@ def test_a_refused_batch_changes_nothing(columns: Any, message: str) -> None:
     assert_same_staircase(seen.staircase(), expected)
 
 
-@pytest.mark.parametrize("size", [4, 50])  # rows that wait, and rows that do not
+@pytest.mark.parametrize("size", [4, 50])  # rows that wait, and rows that are sorted at once
 @pytest.mark.parametrize("name", ["run_of", "merged", "joined_extent"])
 @pytest.mark.usefixtures("few_wait")
 def test_a_batch_that_is_interrupted_changes_nothing(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,7 +385,7 @@ def test_a_batch_that_is_interrupted_changes_nothing(name: str, size: int, monke
 
         return stop
 
-    for n in range(90, 99):  # so that more or fewer rows wait
+    for n in range(90, 99):  # with different numbers of waiting rows
         seen = accumulated(parts_of((x[:n], y[:n]), range(1, n)))
         with monkeypatch.context() as patch:
             for module in (runs, accumulator):
@@ -398,13 +396,13 @@ def test_a_batch_that_is_interrupted_changes_nothing(name: str, size: int, monke
             except KeyboardInterrupt:
                 interrupts += 1
             else:
-                continue  # this batch did not get there
+                continue  # this batch did not call the function
         assert seen.n_samples == n
         assert_same_staircase(seen.staircase(), sf.fit(x[:n], y[:n]))
     assert interrupts
 
 
-def test_what_cannot_be_merged_is_refused_and_changes_nothing() -> None:
+def test_a_refused_merge_changes_nothing() -> None:
     seen = accumulated([([1.0], [1.0], [1e308])])
     for other, error, message in [
         (None, TypeError, "`other` must be an Accumulator; got None."),
@@ -431,7 +429,7 @@ def test_parameters_of_single_rows_are_refused(loss: Any, message: str) -> None:
         sf.Accumulator(loss)
 
 
-def test_arguments_are_judged_as_those_of_fit() -> None:
+def test_arguments_are_checked_as_in_fit() -> None:
     with pytest.raises(ValueError, match="`increasing` must be True or False; got 'auto'"):
         sf.Accumulator(increasing="auto")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`loss` must be one of"):
@@ -454,7 +452,7 @@ def test_merging_leaves_the_other_as_it_is_and_shares_nothing_that_changes() -> 
 
 
 @pytest.mark.parametrize("y", [1, 0.1])
-def test_rows_are_counted_beyond_what_a_word_of_half_the_size_holds(y: float) -> None:
+def test_more_than_2_to_the_32_rows_are_counted(y: float) -> None:
     seen = accumulated([([1.0, 2.0], [y, 0.0], [1.0, 1.0])])
     for _ in range(40):
         seen.merge(seen)
@@ -470,7 +468,7 @@ def test_rows_are_counted_beyond_what_a_word_of_half_the_size_holds(y: float) ->
     assert seen.staircase().counts.tolist() == [2**61]
 
 
-def test_the_staircase_is_made_once_and_anew_after_each_change() -> None:
+def test_the_staircase_is_computed_once_and_again_after_each_change() -> None:
     seen = accumulated([([1, 2, 3], [1.0, 3.0, 2.0])])
     stairs = seen.staircase()
     assert seen.staircase() is stairs
@@ -486,7 +484,7 @@ def test_the_staircase_is_made_once_and_anew_after_each_change() -> None:
     assert stairs.n_steps == 2
 
 
-def test_values_stay_where_the_loss_allows_them() -> None:
+def test_values_stay_in_the_range_of_the_loss() -> None:
     x, y = [1, 2, 3], [-3.0, 2.0, 1.0]
     for loss in (L.TweedieDeviance(-1), "squared"):
         for bounds in (None, (0.5, None), (None, 1)):
@@ -494,7 +492,7 @@ def test_values_stay_where_the_loss_allows_them() -> None:
             assert_same_staircase(accumulated([(x, y)], loss=loss).staircase(bounds=bounds), expected)
 
 
-# memory
+# Memory
 
 
 @pytest.mark.parametrize(
@@ -504,7 +502,7 @@ def test_values_stay_where_the_loss_allows_them() -> None:
         for kind in ("labels", "labels, tied", "integers, tied, integer weights", "noise", "noise, real weights")
     ],
 )
-def test_memory_is_what_the_rule_says(kind: str, most: int) -> None:
+def test_memory_is_24_bytes_per_score(kind: str, most: int) -> None:
     n, slack = 1_000_000, 24 * accumulator._MOST_WAITING
     x, y, w = example_rows(kind, n)
     parts = parts_of((x, y, w), range(0, n, 10_000))
@@ -528,7 +526,7 @@ def test_memory_is_what_the_rule_says(kind: str, most: int) -> None:
         tracemalloc.stop()
 
 
-def test_few_scores_take_little_however_many_rows_there_are() -> None:
+def test_memory_does_not_grow_with_the_rows_of_a_score() -> None:
     rng = np.random.default_rng(0)
     seen = sf.Accumulator()
     for _ in range(20):
@@ -536,7 +534,7 @@ def test_few_scores_take_little_however_many_rows_there_are() -> None:
     assert seen.nbytes < 10_000
 
 
-# files, pickle and copies
+# Files, pickles and copies
 
 
 def saved(kind: str, loss: Any = "squared", increasing: bool = True, n: int = 60) -> sf.Accumulator:
@@ -553,7 +551,7 @@ SAVED = [
 
 
 @pytest.mark.parametrize(("kind", "loss"), SAVED)
-def test_files_pickles_and_copies_hold_all(kind: str, loss: Any, tmp_path: Path) -> None:
+def test_files_pickles_and_copies_have_the_same_staircase(kind: str, loss: Any, tmp_path: Path) -> None:
     seen = saved(kind, loss, increasing=False)
     seen.save(tmp_path / "seen")
     assert [file.name for file in tmp_path.iterdir()] == ["seen"]
@@ -563,7 +561,7 @@ def test_files_pickles_and_copies_hold_all(kind: str, loss: Any, tmp_path: Path)
         assert (other.loss, other.increasing, other.n_samples) == (seen.loss, False, seen.n_samples)
         assert other.nbytes <= seen.nbytes
         assert_same_staircase(other.staircase(), expected)
-        other.add([0.5, 3.5], [1.0, 0.0], [2.0, 1.0])  # and it goes on from there
+        other.add([0.5, 3.5], [1.0, 0.0], [2.0, 1.0])  # and more rows can be added
     assert_same_staircase(seen.staircase(), expected)
     seen.add([0.5, 3.5], [1.0, 0.0], [2.0, 1.0])
     for other in others:
@@ -591,7 +589,7 @@ def test_a_score_with_the_least_or_the_greatest_mean_can_be_loaded(targets: list
     assert_same_staircase(sf.Accumulator.load(tmp_path / "seen.npz").staircase(), seen.staircase())
 
 
-def test_an_empty_accumulator_is_saved_as_well(tmp_path: Path) -> None:
+def test_an_empty_accumulator_can_be_saved(tmp_path: Path) -> None:
     sf.Accumulator("log", increasing=False).save(tmp_path / "none.npz")
     again = sf.Accumulator.load(tmp_path / "none.npz")
     assert (again.loss, again.increasing, again.n_samples) == (L.LogLoss(), False, 0)
@@ -747,7 +745,7 @@ def test_a_damaged_file_is_refused(kind: str, fields: dict[str, Any], message: s
         sf.Accumulator.load(path)
 
 
-def test_a_file_that_is_cut_or_no_archive_is_refused_and_nothing_in_it_is_executed(tmp_path: Path) -> None:
+def test_truncated_and_other_files_are_refused_and_nothing_is_executed(tmp_path: Path) -> None:
     path = tmp_path / "seen.npz"
     saved("noise, tied").save(path)
     whole = path.read_bytes()
@@ -761,7 +759,7 @@ def test_a_file_that_is_cut_or_no_archive_is_refused_and_nothing_in_it_is_execut
             again = sf.Accumulator.load(path)
         except ValueError:
             continue
-        assert again.staircase() == saved("noise, tied").staircase()  # a byte that means nothing
+        assert again.staircase() == saved("noise, tied").staircase()  # a byte without meaning
     np.savez(path, header=np.array([print], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="an accumulator must be a file that `save` wrote"):
         sf.Accumulator.load(path)
@@ -772,7 +770,7 @@ def test_a_file_that_is_cut_or_no_archive_is_refused_and_nothing_in_it_is_execut
         sf.Accumulator.load(tmp_path / "no such file")
 
 
-# threads
+# Threads
 
 
 def in_threads(*tasks: Any) -> None:
@@ -821,7 +819,7 @@ def test_threads_lose_no_row(few_wait: None) -> None:
         assert_same_staircase(merged.staircase(), sf.fit(columns[0], columns[1], sample_weight=columns[2]))
 
 
-def test_two_accumulators_merged_into_each_other_at_once_do_not_wait_for_ever() -> None:
+def test_merging_two_accumulators_into_each_other_at_once_does_not_deadlock() -> None:
     one, other = accumulated([([1.0], [1.0])]), accumulated([([2.0], [2.0])])
 
     def merge(a: sf.Accumulator, b: sf.Accumulator) -> None:

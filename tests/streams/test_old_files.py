@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import staircase_fast as sf
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent
+from staircase_fast.streams import runs
 
 L = sf.losses
 FOLDER = Path(__file__).parents[1] / "storage" / "old_files"
@@ -108,3 +110,33 @@ def test_an_old_accumulator_file_continues_as_a_fit_of_the_same_rows(name):
 def test_old_files_without_rows_are_empty():
     for loaded in (sf.Online.load(FOLDER / "online_empty.json"), sf.Accumulator.load(FOLDER / "accumulator_empty.npz")):
         assert (loaded.n_samples, loaded.loss) == (0, L.LogLoss())
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("labels", {"tally": lambda tally: tally[1:]}, "field `tally` must have an entry per score"),
+        ("labels", {"s": lambda _: np.ones(3, dtype=np.int64)}, "field `tally` must have an entry per score"),
+        ("labels", {"tally": lambda tally: tally + np.uint64(1)}, "field `rows` must count all rows"),
+        ("integers", {"s": lambda s: s * 1000}, "field `y` must hold the sums of rows"),
+        ("integers", {"s": lambda s: np.full_like(s, -(2**63))}, "field `words` must hold the sums of rows"),
+        ("weights", {"w": lambda w: -w}, "field `w` must be >= 0"),
+        ("weights", {"w": lambda w: w.view(np.int64)}, "field `w` must be float64 in the form 'sums'; got int64"),
+    ],
+)
+def test_a_changed_accumulator_file_of_an_old_form_is_refused(name, fields, message, tmp_path):
+    with np.load(FOLDER / f"accumulator_{name}.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "changed.npz", **arrays | {field: change(arrays[field]) for field, change in fields.items()})
+    with pytest.raises(ValueError, match=message):
+        sf.Accumulator.load(tmp_path / "changed.npz")
+
+
+def test_old_tallies_of_many_rows_become_pools():
+    tally = np.array([5 << 32 | 2**31, 1 << 32 | 1], dtype=np.uint64)
+    columns = runs.entries_of_tallies(np.array([1.0, 2.0]), tally, np.empty(0, dtype=np.int64))
+    run = runs.Run(columns, 2**31 + 1, Extent(-1, 0.0, 1.0, 1.0, True), UNIT_WEIGHTS)
+    assert np.sign(columns.w).tolist() == [0, -1]
+    assert run.weight == 2**31 + 1
+    steps = runs.steps_of(run, decreasing=False, bounds=(-np.inf, np.inf))
+    assert (steps.values.tolist(), steps.counts.tolist()) == ([5 / 2**31, 1.0], [2**31, 1])

@@ -1,4 +1,4 @@
-"""Rows that arrive in score order: after each of them, what a batch of all would give."""
+"""`Online`: after each row, the staircase equals a fit of all rows so far."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ def normal(rng, n):
     return rng.normal(size=n) + np.linspace(0, 2, n)
 
 
-# losses whose online fit has the bits of a batch, and targets for each
+# losses whose online fit equals a batch fit bit for bit, with targets for each
 EXACT = {
     "squared": ("squared", normal),
     "squared, integers": ("squared", lambda rng, n: rng.integers(-20, 21, n).astype(float)),
@@ -85,7 +85,7 @@ def test_the_online_example_goes_through_the_states_printed_in_section_v():
         assert online.n_merges == n + 1 - len(set(printed))
 
 
-def test_a_row_of_the_newest_score_can_part_what_was_joined():
+def test_a_row_of_the_newest_score_can_split_a_merged_step():
     online = sf.Online()
     online.append(1, 5)
     online.append(2, 0)
@@ -113,7 +113,7 @@ def test_after_every_row_the_staircase_is_that_of_a_batch(kind, increasing, weig
         online.append(columns[0][i].item(), columns[1][i].item(), weight)
         seen += weight > 0
         assert online.n_samples == seen
-        # batches take long: every row of one case, and some of the others
+        # batch fits are slow: compare after every row in one case, after some rows in the others
         if seen and (i % 10 == 0 or (weighted and increasing and ("rule" not in kind or i < 200))):
             batch = sf.fit(**beginning(columns, i + 1), loss=loss, increasing=increasing)
             assert_same_staircase(online.staircase(), batch)
@@ -175,7 +175,7 @@ def test_generated_rows_have_the_steps_of_the_reference_when_they_fall_and_come_
 
 @pytest.mark.parametrize("shape", [1.0, -0.5, 1e-3, -40.0, 1e5])
 @both_directions
-def test_linex_is_that_of_a_batch_to_some_ulps(shape, increasing):
+def test_linex_equals_a_batch_fit_to_a_few_ulps(shape, increasing):
     rng = np.random.default_rng(4)
     n = 2000
     x, w = np.sort(rng.integers(0, 1500, n)).astype(float), rng.random(n) + 0.1
@@ -295,7 +295,7 @@ def test_rows_without_weights_count_fully_after_some_with_fine_weights():
     assert online.staircase().values.tolist() == [0, 0.0625]
 
 
-def test_integers_that_no_float_holds_are_exact_in_both_ways_to_give_them():
+def test_integers_beyond_float64_are_exact_in_append_and_extend():
     y = [2**53 + 1, 2**53 + 1, 2**53 + 3, 2**62 + 1]
     one, many = sf.Online(), sf.Online()
     for i, target in enumerate(y):
@@ -320,16 +320,16 @@ def test_poisson_rates_that_become_equal_are_one_step():
     assert online.staircase().weights[0] == float(Fraction(0.1) + Fraction(0.7))
 
 
-def test_poisson_rates_beyond_all_floats_are_refused_as_in_a_batch():
+def test_poisson_rates_that_overflow_are_refused_as_in_a_batch():
     loss = L.PoissonDeviance(1e-300)
     online = sf.Online(loss)
     online.append(1, 1e300)
-    for ask in (online.staircase, lambda: sf.fit([1], [1e300], loss=loss)):
+    for compute in (online.staircase, lambda: sf.fit([1], [1e300], loss=loss)):
         with pytest.raises(ValueError, match="`targets` over exposures must be in the range of float64"):
-            ask()
+            compute()
 
 
-# What arrays and scores may be
+# Kinds of arrays and scores
 
 
 @pytest.mark.parametrize("loss", ["squared", L.Linex(1.0), L.UpdateRule(mean)])
@@ -398,7 +398,7 @@ def test_no_rows_and_rows_of_weight_0_change_nothing(loss):
     assert online.staircase().right.tolist() == [3.0, 4.0]
 
 
-# What is refused
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_a_bad_row_is_refused_by_name_and_value(row, message):
         (np.ma.masked, 0), (1, 0, np.ma.masked),
     ],
 )  # fmt: skip
-def test_what_is_no_number_is_refused(row):
+def test_values_that_are_not_numbers_are_refused(row):
     online = sf.Online()
     with pytest.raises(TypeError, match="must be a number; got"):
         online.append(*row)
@@ -453,7 +453,7 @@ def test_what_is_no_number_is_refused(row):
         (([3, 4], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries"),
     ],
 )
-def test_rows_are_refused_all_together(columns, message):
+def test_if_one_row_is_invalid_none_is_added(columns, message):
     online = sf.Online("log")
     online.append(1, 0)
     online.append(2, 1)
@@ -465,7 +465,7 @@ def test_rows_are_refused_all_together(columns, message):
 
 
 @pytest.mark.parametrize("loss", ["squared", L.Linex(1.0), L.UpdateRule(mean)])
-def test_weights_whose_sum_no_float_holds_are_refused(loss):
+def test_weights_whose_sum_overflows_are_refused(loss):
     online = sf.Online(loss)
     online.append(1, 1, 1e308)
     for refused in (lambda: online.append(2, 1, 1e308), lambda: online.extend([2, 3], [1, 1], [1.0, 1e308])):
@@ -488,7 +488,7 @@ def test_losses_without_an_update_rule_are_refused(loss):
         sf.Online(loss)
 
 
-def test_other_arguments_are_judged():
+def test_other_arguments_are_checked():
     with pytest.raises(ValueError, match="`increasing` must be True or False; got 'auto'"):
         sf.Online(increasing="auto")
     with pytest.raises(ValueError, match="`loss` must be one of"):
@@ -499,7 +499,7 @@ def test_other_arguments_are_judged():
         online.predict([1], interpolation="cubic")
 
 
-def test_a_rule_that_raises_leaves_the_rows_before_the_call():
+def test_if_a_rule_raises_the_rows_before_the_call_remain():
     def merge(y1, w1, y2, w2):
         if w1 + w2 > 4:
             raise ZeroDivisionError("enough")
@@ -516,10 +516,10 @@ def test_a_rule_that_raises_leaves_the_rows_before_the_call():
     assert online.staircase().values.tolist() == [4.0, 9.0]
 
 
-# What it is besides
+# Properties, copies and files
 
 
-def test_queries_are_answered_as_by_the_staircase():
+def test_predict_equals_predict_of_the_staircase():
     online = sf.Online()
     online.extend([1, 2], [10, 20])
     assert online.predict([0, 1.5, 3], interpolation="linear", out_of_bounds="nan").tolist()[1] == 15.0
@@ -527,7 +527,7 @@ def test_queries_are_answered_as_by_the_staircase():
     assert online.predict(2) == 20.0
 
 
-def test_its_loss_and_direction_can_be_read_and_it_shows_itself():
+def test_loss_direction_and_repr():
     online = sf.Online("log", increasing=False)
     assert (online.loss, online.increasing) == (L.LogLoss(), False)
     assert repr(online) == "<Online: 0 rows, 0 steps, log_loss, decreasing>"
@@ -548,7 +548,7 @@ def test_a_staircase_does_not_change_when_more_rows_arrive():
     assert online.staircase().values.tolist() == [-2.0]
 
 
-KEPT = ["squared", "log", L.Linex(0.5), L.PoissonDeviance(2.0), L.UpdateRule(mean)]
+SAVED_LOSSES = ["squared", "log", L.Linex(0.5), L.PoissonDeviance(2.0), L.UpdateRule(mean)]
 
 
 def some_rows(loss, *, increasing=True):
@@ -573,8 +573,8 @@ def more_rows(online):
     ids=["copy", "deep", "pickle"],
 )
 @both_directions
-@pytest.mark.parametrize("loss", KEPT)
-def test_copies_go_on_by_themselves(loss, increasing, again):
+@pytest.mark.parametrize("loss", SAVED_LOSSES)
+def test_copies_are_independent(loss, increasing, again):
     online = some_rows(loss, increasing=increasing)
     before = online.staircase()
     other = again(online)
@@ -599,7 +599,7 @@ def module_names(data):
 
 
 @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
-@pytest.mark.parametrize("loss", [*KEPT[:4], L.UpdateRule(math.hypot)])
+@pytest.mark.parametrize("loss", [*SAVED_LOSSES[:4], L.UpdateRule(math.hypot)])
 def test_pickles_name_public_modules_only(loss, protocol):
     online = sf.Online(loss) if isinstance(loss, L.UpdateRule) else some_rows(loss)
     names = module_names(pickle.dumps(online, protocol))
@@ -615,8 +615,8 @@ def test_a_rule_with_many_steps_can_be_pickled():
 
 
 @both_directions
-@pytest.mark.parametrize("loss", KEPT[:4])
-def test_what_is_saved_goes_on_with_the_same_bits(loss, increasing, tmp_path):
+@pytest.mark.parametrize("loss", SAVED_LOSSES[:4])
+def test_a_saved_fit_continues_with_the_same_bits(loss, increasing, tmp_path):
     online = some_rows(loss, increasing=increasing)
     online.save(tmp_path / "online.json")
     other = sf.Online.load(tmp_path / "online.json")
@@ -625,8 +625,8 @@ def test_what_is_saved_goes_on_with_the_same_bits(loss, increasing, tmp_path):
     assert_same_staircase(more_rows(other), more_rows(online))
 
 
-@pytest.mark.parametrize("loss", KEPT[:4])
-def test_what_has_no_rows_can_be_saved(loss):
+@pytest.mark.parametrize("loss", SAVED_LOSSES[:4])
+def test_a_fit_without_rows_can_be_saved(loss):
     other = sf.Online.from_json(sf.Online(loss, False).to_json())
     assert (other.n_samples, other.loss, other.increasing) == (0, sf.Online(loss).loss, False)
     other.append(1, 1)
@@ -712,12 +712,12 @@ def put(place, value):
         (L.Linex(0.5), {"loss": lambda _: {"name": "squared_error"}}, "field `sums` must be present"),
     ],
 )
-def test_what_was_not_saved_so_is_refused(loss, fields, message):
+def test_changed_files_are_refused(loss, fields, message):
     with pytest.raises(ValueError, match=message):
         sf.Online.from_json(changed(loss, fields))
 
 
-def test_means_that_do_not_rise_are_refused():
+def test_means_that_do_not_increase_are_refused():
     online = sf.Online()
     online.extend([1, 2, 3, 4], [1.0, 2.0, 3.0, 9.0])
     text = online.to_json().replace('"sums": [1, 2, 3', '"sums": [1, 3, 2')
@@ -725,7 +725,7 @@ def test_means_that_do_not_rise_are_refused():
         sf.Online.from_json(text)
 
 
-def test_weights_beyond_all_floats_are_refused():
+def test_saved_weights_that_overflow_are_refused():
     online = sf.Online()
     online.extend([1, 2, 3], [1.0, 2.0, 3.0], [1e308, 1.0, 1.0])
     document = json.loads(online.to_json())
@@ -736,7 +736,7 @@ def test_weights_beyond_all_floats_are_refused():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": NaN}', "[" * 100_000])
-def test_text_that_is_none_of_ours_is_refused(text):
+def test_other_text_is_refused(text):
     with pytest.raises(ValueError, match=r"an online fit must|field `format`"):
         sf.Online.from_json(text)
     with pytest.raises(TypeError, match="an online fit must be JSON text of type str; got bytes"):
@@ -794,7 +794,7 @@ def test_threads_that_share_one_fitter_lose_no_row(loss):
         assert stairs.values.tolist() == [1.0]
 
 
-def test_threads_that_arrive_too_late_are_told_so_and_the_others_are_kept():
+def test_rows_of_threads_that_come_too_late_are_refused_and_the_others_are_added():
     online, taken = sf.Online(), []
 
     def work(number):
@@ -815,8 +815,8 @@ def test_threads_that_arrive_too_late_are_told_so_and_the_others_are_kept():
     assert_same_staircase(online.staircase(), sf.fit(x, y))
 
 
-def test_sums_that_no_double_was_kept_of_are_made_up_for_when_targets_grow():
-    """Of targets below 1e-70 exact sums alone are kept; after a larger one, comparisons in doubles begin."""
+def test_rounded_sums_are_computed_when_targets_become_larger():
+    """Below 1e-70 only exact sums are maintained.  After a larger target, sums in doubles are compared first."""
     rows = [(1, 1e-80, 100.0), (2, 2e-80, 1.0), (3, -5.0, 1.0), (4, -1.0, 1.0)]
     online = sf.Online()
     for row in rows:
@@ -826,14 +826,14 @@ def test_sums_that_no_double_was_kept_of_are_made_up_for_when_targets_grow():
     assert_same_staircase(online.staircase(), sf.fit(x, y, sample_weight=w))
 
 
-def test_scores_of_float32_may_follow_one_that_float32_does_not_hold():
+def test_float32_scores_may_follow_a_score_beyond_float32():
     online = sf.Online()
     online.append(1.7976931348623157e308, 1.0)
     online.extend(np.array([np.inf], dtype=np.float32), [2.0])
     assert online.staircase().left.tolist() == [1.7976931348623157e308, np.inf]
 
 
-def test_targets_at_both_ends_of_float64_come_back_from_json():
+def test_targets_at_both_ends_of_float64_survive_json():
     online = sf.Online()
     online.extend([1, 2], [-1.7976931348623157e308, 1.7976931348623157e308])
     assert_same_staircase(sf.Online.from_json(online.to_json()).staircase(), online.staircase())
