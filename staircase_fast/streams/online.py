@@ -149,8 +149,8 @@ class Online(Saved):
                 and lowest <= target <= highest
                 and 0 < sample_weight < math.inf
             ):
+                self._stairs = None  # before the row is added: an interrupt may come after it
                 self._blocks.append(float(score), float(target), float(sample_weight))
-                self._stairs = None
                 return
             _check_row(score, target, sample_weight, newest, self._loss)
             self._add(*rows.read_rows([score], [target], [sample_weight]))
@@ -188,11 +188,11 @@ class Online(Saved):
             x, y, w = x[present], y[present], w[present]
         _check_order(x, self._blocks.newest, present)
         x, y = x.astype(np.float64, copy=False), y if y.dtype in _KERNEL_TYPES else y.astype(np.float64)
+        self._stairs = None
         if isinstance(self._blocks, RuleBlocks):
             self._blocks.extend(x, y, w)
         else:
             _online.extend(self._blocks, x, y, w, targets, weights)
-        self._stairs = None
 
     def staircase(self) -> Staircase:
         """The optimal staircase of all rows so far.

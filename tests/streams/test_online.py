@@ -548,6 +548,39 @@ def test_a_staircase_does_not_change_when_more_rows_arrive():
     assert online.staircase().values.tolist() == [-2.0]
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_an_interrupt_after_the_kernel_leaves_no_outdated_staircase(many, monkeypatch):
+    class Interrupted:
+        def __init__(self, blocks):
+            self.blocks = blocks
+
+        def __getattr__(self, name):
+            return getattr(self.blocks, name)
+
+        def append(self, *row):
+            self.blocks.append(*row)
+            raise KeyboardInterrupt
+
+    def extend(blocks, *given):
+        kernel(blocks, *given)
+        raise KeyboardInterrupt
+
+    online, kernel = sf.Online(), _online.extend
+    online.extend([1, 2], [1.0, 2.0])
+    assert online.n_steps == 2
+    blocks = online._blocks
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(_online, "extend", extend)
+        if many:
+            online.extend([3], [-9.0])
+        else:
+            online._blocks = Interrupted(blocks)
+            online.append(3, -9.0)
+    online._blocks = blocks
+    assert online.n_samples == 3
+    assert online.staircase().values.tolist() == [-2.0]
+
+
 SAVED_LOSSES = ["squared", "log", L.Linex(0.5), L.PoissonDeviance(2.0), L.UpdateRule(mean)]
 
 
