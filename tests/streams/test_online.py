@@ -569,13 +569,12 @@ def test_an_interrupt_after_the_kernel_leaves_no_outdated_staircase(many, monkey
     online.extend([1, 2], [1.0, 2.0])
     assert online.n_steps == 2
     blocks = online._blocks
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_online, "extend", extend)
-        if many:
-            online.extend([3], [-9.0])
-        else:
-            online._blocks = Interrupted(blocks)
-            online.append(3, -9.0)
+    if many:
+        monkeypatch.setattr(_online, "extend", extend)
+    else:
+        online._blocks = Interrupted(blocks)
+    with pytest.raises(KeyboardInterrupt):
+        online.extend([3], [-9.0]) if many else online.append(3, -9.0)
     online._blocks = blocks
     assert online.n_samples == 3
     assert online.staircase().values.tolist() == [-2.0]
