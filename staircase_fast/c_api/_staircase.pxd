@@ -1,6 +1,6 @@
-# A staircase in one piece of memory, which the C-level API hands out.
+# The staircase of the C API: one block of memory, which the caller owns.
 #
-# Assumed of the caller: as many entries as steps in every array.
+# Preconditions: at least one step.
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
@@ -9,13 +9,13 @@ from staircase_fast.staircase._cells cimport Cell, Map
 from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of, no_index
 
 cdef enum:
-    FEW_QUERIES = 2000        # that no index is made for
-    PARTS = 8                 # of an index, per step
-    FEW_PARTS = 2             # where there are many steps
+    FEW_QUERIES = 2000        # fewer queries are answered without an index
+    PARTS = 8                 # index cells per step
+    FEW_PARTS = 2             # the same if there are many steps
     MANY_STEPS = 10000
     MOST_STEPS = 1 << 29      # buckets are counted in int32
 
-ctypedef struct Owned:
+ctypedef struct OwnedStairs:
     Py_ssize_t n_steps
     double *left
     double *right
@@ -24,9 +24,10 @@ ctypedef struct Owned:
     Py_ssize_t *counts
 
 
-cdef inline Owned *new_staircase(Py_ssize_t n) noexcept nogil:
-    """One with room for n steps, or NULL."""
-    cdef Owned *stairs = <Owned *>malloc(sizeof(Owned) + n * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+cdef inline OwnedStairs *new_staircase(Py_ssize_t n) noexcept nogil:
+    """A staircase with room for n steps, or NULL if there is no memory."""
+    cdef size_t size = sizeof(OwnedStairs) + n * (4 * sizeof(double) + sizeof(Py_ssize_t))
+    cdef OwnedStairs *stairs = <OwnedStairs *>malloc(size)
     if stairs != NULL:
         stairs.n_steps = n
         stairs.left = <double *>(stairs + 1)
@@ -38,9 +39,9 @@ cdef inline Owned *new_staircase(Py_ssize_t n) noexcept nogil:
 
 
 cdef inline void evaluate(
-    const Owned *stairs, const double *queries, Py_ssize_t n, bint linear, bint outside, double *out
+    const OwnedStairs *stairs, const double *queries, Py_ssize_t n, bint linear, bint outside, double *out
 ) noexcept nogil:
-    """out[i] = the staircase at queries[i], none of which is NaN."""
+    """out[i] = the staircase at queries[i]; no query is NaN."""
     cdef Stairs steps = Stairs(stairs.n_steps, stairs.left, stairs.right, stairs.values)
     cdef Index index = no_index()
     cdef Entry *entries = NULL
@@ -49,7 +50,7 @@ cdef inline void evaluate(
     if not linear and n >= FEW_QUERIES and n >= steps.n and steps.n < MOST_STEPS and cut_evenly(&steps, &cell):
         n_entries = <Py_ssize_t>cell.high + 2
         entries = <Entry *>malloc(n_entries * sizeof(Entry))
-    if entries != NULL:                       # without one the same is found by halving
+    if entries != NULL:                       # without an index, a binary search finds the same step
         fill_index(steps.left, steps.n, Map(&cell, True), entries, n_entries)
         index = index_of(entries, n_entries, Map(&cell, True))
     follow(&steps, &index, NULL, queries, n, linear, outside, out)
@@ -57,7 +58,7 @@ cdef inline void evaluate(
 
 
 cdef inline bint cut_evenly(const Stairs *stairs, Cell *cell) noexcept nogil:
-    """A cell that cuts the range where steps start into parts of one width; return whether there is one."""
+    """Set a cell that divides the range of step starts into parts of equal width; return whether that is possible."""
     cdef Py_ssize_t first = 0, last = stairs.n - 1
     cdef double parts = <double>stairs.n * (PARTS if stairs.n < MANY_STEPS else FEW_PARTS)
     if stairs.left[first] == -INFINITY:

@@ -1,4 +1,4 @@
-"""For those who compile against the package."""
+"""For programs that are compiled against the package."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import staircase_fast
 
 
 def get_include() -> str:
-    """The folder with `staircase_fast.h`, the header of the C-level API.
+    """The folder of `staircase_fast.h`, the header of the C API.
 
-    The API fits, evaluates and takes rows online without Python objects and without the GIL, with the same bits as the
-    functions of the package.  It is frozen: what compiles against one release runs with later ones.  The file
-    `cython_api.pxd` of the package says what each function does.
+    The API fits, evaluates and updates online fits without Python objects and without the GIL.  Its results are equal
+    to those of the package, bit for bit.  It is frozen: a program compiled against one release runs with later ones.
+    The file `cython_api.pxd` of the package documents each function.
 
     Returns
     -------
@@ -20,7 +20,7 @@ def get_include() -> str:
 
     Notes
     -----
-    Cython needs no folder: it finds `cython_api.pxd` where the package is installed.
+    Cython finds `cython_api.pxd` in the installed package; it does not need this folder.
 
     .. code-block:: cython
 
@@ -32,16 +32,16 @@ def get_include() -> str:
         if status != sf.SF_OK:
             raise ValueError(sf.sf_status_message(status).decode())
 
-    C and C++ include the header, which `setup.py` finds so::
+    C and C++ include the header.  In `setup.py`::
 
         Extension("mine", ["mine.c"], include_dirs=[staircase_fast.get_include()])
 
-    and `meson.build` so::
+    In `meson.build`::
 
         folder = run_command(py, ['-c', 'import staircase_fast as sf; print(sf.get_include())'], check: true)
         py.extension_module('mine', 'mine.c', include_directories: include_directories(folder.stdout().strip()))
 
-    Either way `staircase_fast` is among the requirements in `[build-system]` as well as in `[project]`.
+    In both cases, list `staircase_fast` in the requirements of `[build-system]` and of `[project]`.
 
     Examples
     --------

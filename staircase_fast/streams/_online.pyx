@@ -1,178 +1,174 @@
-"""Rows that arrive in score order, and the optimal staircase of all so far (_arrivals.pxd).
+"""The online fit of `Online` (_online_memory.pxd), as a Python object.
 
-    size           blocks on the stack, without the newest observation, and rows
-    starts         how many rows there are before each block
-    s, w           sums as in _blocks.pxd; of the newest observation only where scale.narrow
-    words          exact sums, where not
-    left, right    the first and the last score of each block
-
-Kernels here assume clean input: n >= 1, scores that never decrease and are at or above the newest one, finite targets,
-weights finite and > 0, a Scale made for all rows so far, and room for n + 1 more blocks in every array.
+Preconditions of its methods: as there.  An object is for one thread at a time; `Online` has a lock.
 """
 
-from libc.stdint cimport uint8_t, uint64_t
+import numpy as np
 
-from staircase_fast.arithmetic._exact cimport unpacked
-from staircase_fast.losses._functionals cimport Linex
-from staircase_fast.stack._rows cimport work_words
-from staircase_fast.stack._stack cimport Stack, empty_stack
-from staircase_fast.streams cimport _arrivals
-from staircase_fast.streams._arrivals cimport CHUNK_ROWS, Arrived, finish_all, place_chunk, take_all, target_t
-from staircase_fast.streams._pooled cimport Pooled, joined, reaches, single, whole
+from staircase_fast.errors import InvalidInputError
 
-MOST_ROWS = CHUNK_ROWS
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from staircase_fast.arithmetic._column_scan cimport Range
+from staircase_fast.arithmetic._exact cimport Scale
+from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
+from staircase_fast.streams._online_memory cimport (
+    CHUNK_ROWS, NO_MEMORY, WEIGHTS_OVERFLOW, OnlineFit, Outcome, add_waiting, count_rows, extend as extend_fit,
+    free_online, make_room, new_online, new_steps, push_row, scale_for,
+)
+from staircase_fast.streams._online_stack cimport Blocks, target_t
+
+ROWS_AT_ONCE = CHUNK_ROWS
 
 
-def work_size(Py_ssize_t n, int n_words):
-    """Words that `extend` by n rows wants as work space, where exact sums have `n_words` of them."""
-    return work_words(n, n_words)
+cdef class OnlineBlocks:
+    """Blocks of all rows so far; `linex_shape` is 0 for a loss whose steps are means."""
+
+    cdef OnlineFit *fit
+
+    def __cinit__(self, bint decreasing, double linex_shape):
+        self.fit = new_online(decreasing, linex_shape)
+        if self.fit == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_online(self.fit)
+
+    @property
+    def n_rows(self):
+        return count_rows(self.fit)
+
+    @property
+    def newest(self):
+        """The greatest score, or -inf."""
+        return self.fit.newest
+
+    @property
+    def nbytes(self):
+        """Size of the arrays with an entry per block."""
+        cdef const Blocks *blocks = &self.fit.blocks
+        return blocks.room * (5 * sizeof(double) + 1 + (0 if blocks.stack.scale.narrow else blocks.stack.n_words) * 8)
+
+    def append(self, double score, double target, double weight):
+        """Add one row."""
+        check(push_row(self.fit, score, target, weight))
+
+    def steps(self, double lo, double hi):
+        """The columns left, right, values, weights and counts of the staircase; values are clipped to [lo, hi]."""
+        cdef Blocks steps
+        cdef Py_ssize_t n
+        check(add_waiting(self.fit))
+        with nogil:
+            steps = new_steps(self.fit, lo, hi)
+        if steps.room == 0:
+            raise MemoryError
+        try:
+            n = steps.stack.n
+            return (
+                copied(steps.left, n), copied(steps.right, n), copied(steps.stack.s, n), copied(steps.stack.w, n),
+                np.asarray(<Py_ssize_t[:n]>steps.stack.starts).astype(np.int64),
+            )
+        finally:
+            free(steps.stack.s)
+
+    def state(self):
+        """Everything that is known of the rows, as plain numbers and arrays, or None if there are none.
+
+        The last entry of each array is the newest observation.  A row of `words` holds the exact sums of a block,
+        weight * target and weight, in units of the roomy scale of all rows; for Linex it holds a `Pooled`.
+        """
+        cdef Blocks *blocks = &self.fit.blocks
+        cdef Py_ssize_t n
+        check(add_waiting(self.fit))
+        if blocks.n_rows == 0:
+            return None
+        n = blocks.stack.n + 1
+        if blocks.stack.scale.narrow:
+            words = np.stack([copied(blocks.stack.s, n), copied(blocks.stack.w, n)], axis=1).view(np.uint64)
+        else:
+            words = np.array(<uint64_t[:n, :blocks.stack.n_words]>blocks.stack.words)
+        return {
+            "n_rows": blocks.n_rows,
+            "targets": fields_of(self.fit.targets),
+            "weights": fields_of(self.fit.weights),
+            "total": (self.fit.total.hi, self.fit.total.lo),
+            "starts": np.array(<Py_ssize_t[:n]>blocks.stack.starts).astype(np.int64),
+            "left": copied(blocks.left, n),
+            "right": copied(blocks.right, n),
+            "words": words,
+        }
+
+    def restore(self, state):
+        """Replace the state, which must be valid, of an object without rows."""
+        cdef const Py_ssize_t[::1] starts = state["starts"].astype(np.intp)
+        cdef const double[::1] left = state["left"], right = state["right"]
+        cdef const uint64_t[:, ::1] words = state["words"]
+        cdef Py_ssize_t n = starts.shape[0], b, n_rows = state["n_rows"]
+        cdef Blocks *blocks = &self.fit.blocks
+        cdef Scale scale
+        assert blocks.n_rows == 0 and n == left.shape[0] == right.shape[0] == words.shape[0] > 0
+        self.fit.targets = range_from(state["targets"])
+        self.fit.weights = range_from(state["weights"])
+        scale = scale_for(self.fit, self.fit.targets, self.fit.weights, n_rows)
+        assert words.shape[1] == (2 if scale.narrow else scale.s_words + scale.w_words)
+        if not make_room(blocks, scale, self.fit.decreasing, n):
+            raise MemoryError
+        for b in range(n):
+            blocks.stack.starts[b] = starts[b]
+            blocks.left[b] = left[b]
+            blocks.right[b] = right[b]
+            if scale.narrow:
+                memcpy(blocks.stack.s + b, &words[b, 0], sizeof(uint64_t))
+                memcpy(blocks.stack.w + b, &words[b, 1], sizeof(uint64_t))
+                continue
+            memcpy(blocks.stack.words + b * words.shape[1], &words[b, 0], words.shape[1] * sizeof(uint64_t))
+            blocks.stack.s[b] = rounded_sum(scale, &words[b, 0]) if scale.tame else 0.0
+            blocks.stack.w[b] = rounded_weight(scale, &words[b, 0]) if scale.tame else 0.0
+        blocks.stack.n = n - 1
+        blocks.n_rows = n_rows
+        self.fit.newest = left[n - 1]
+        self.fit.total.hi, self.fit.total.lo = state["total"]
 
 
 def extend(
+    OnlineBlocks blocks not None,
     const double[::1] scores not None,         # IN
     const target_t[::1] targets not None,      # IN
     const double[::1] weights not None,        # IN  or empty: all are 1
-    object scale not None,                     # IN  exact.Scale
-    bint decreasing,
-    Py_ssize_t[::1] size not None,             # IN/OUT
-    Py_ssize_t[::1] starts not None,           # IN/OUT
-    double[::1] s not None,                    # IN/OUT
-    double[::1] w not None,                    # IN/OUT
-    double[::1] left not None,                 # IN/OUT
-    double[::1] right not None,                # IN/OUT
-    uint8_t[::1] known not None,               # IN/OUT all are
-    uint64_t[::1] words not None,              # IN/OUT
-    Py_ssize_t[::1] own_starts not None,       # work: as many as rows, or MOST_ROWS
-    double[:, ::1] own_sums not None,          # work: two of them
-    uint64_t[::1] work not None,               # work: work_size of them
-    list waiting not None,                     # OUT emptied, in the same call: no signal comes between
+    targets_extent not None,                   # IN  exact.Extent
+    weights_extent not None,                   # IN  exact.Extent
 ):
-    """Take all rows."""
-    cdef Py_ssize_t n = targets.shape[0]
-    cdef const double *given = &weights[0] if weights.shape[0] else NULL
-    cdef Arrived arrived
-    arrived.stack = empty_stack(unpacked(scale), decreasing, &starts[0], &s[0], &w[0])
-    arrived.stack.known = &known[0]
-    arrived.stack.words = &words[0] if words.shape[0] else NULL
-    arrived.stack.n = size[0]
-    arrived.n_rows = size[1]
-    arrived.left = &left[0]
-    arrived.right = &right[0]
-    place_chunk(&arrived, &own_starts[0], &own_sums[0, 0], &own_sums[1, 0], &work[0], own_starts.shape[0])
+    """Add rows."""
+    cdef Range target_range = range_from(targets_extent[1:]), weight_range = range_from(weights_extent[1:])
+    cdef const double *own = &weights[0] if weights.shape[0] else NULL
+    cdef Outcome outcome
     with nogil:
-        take_all(&arrived, &scores[0], &targets[0], given, n, own_starts.shape[0])
-    size[0] = arrived.stack.n
-    size[1] = arrived.n_rows
-    waiting.clear()
+        outcome = extend_fit(
+            blocks.fit, &scores[0], &targets[0], own, targets.shape[0], target_range, weight_range
+        )
+    check(outcome)
 
 
-def steps(
-    object scale not None,                     # IN  exact.Scale
-    bint decreasing,
-    double lo,
-    double hi,
-    Py_ssize_t n_rows,
-    Py_ssize_t[::1] starts not None,           # IN  of blocks, the newest observation too; OUT of steps
-    double[::1] s not None,                    # IN  sums; OUT values
-    double[::1] w not None,                    # IN  sums; OUT weights
-    uint8_t[::1] known not None,               # IN/OUT all are
-    uint64_t[::1] words not None,              # IN/OUT
-):
-    """Blocks become steps; return how many there are."""
-    cdef Stack stack = empty_stack(unpacked(scale), decreasing, &starts[0], &s[0], &w[0])
-    stack.known = &known[0]
-    stack.words = &words[0] if words.shape[0] else NULL
-    stack.n = starts.shape[0] - 1
-    with nogil:
-        finish_all(&stack, n_rows, lo, hi)
-    return stack.n
+cdef int check(Outcome outcome) except -1:
+    if outcome == NO_MEMORY:
+        raise MemoryError
+    if outcome == WEIGHTS_OVERFLOW:
+        raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found="it overflows")
+    return 0
 
 
-def rescale(
-    object old not None,                       # IN  exact.Scale
-    object new not None,                       # IN  exact.Scale, not narrow; units as fine, or finer by whole words
-    const uint64_t[::1] words not None,        # IN  exact sums; none where `old` is narrow
-    double[::1] s not None,                    # IN/OUT
-    double[::1] w not None,                    # IN/OUT
-    uint64_t[::1] out not None,                # OUT exact sums
-):
-    """Sums in another scale."""
-    cdef const uint64_t *given = &words[0] if words.shape[0] else NULL
-    _arrivals.rescale(unpacked(old), unpacked(new), s.shape[0], given, &s[0], &w[0], &out[0])
+cdef object copied(double *column, Py_ssize_t n):
+    return np.array(<double[:n]>column)
 
 
-# Linex: no sums say it all, and rows are taken one by one.
-
-def extend_linex(
-    const double[::1] scores not None,         # IN
-    const double[::1] targets not None,        # IN
-    const double[::1] weights not None,        # IN  or empty: all are 1
-    double shape,
-    bint decreasing,
-    Py_ssize_t[::1] size not None,             # IN/OUT
-    Py_ssize_t[::1] starts not None,           # IN/OUT
-    double[:, ::1] blocks not None,            # IN/OUT Pooled
-    double[::1] left not None,                 # IN/OUT
-    double[::1] right not None,                # IN/OUT
-    list waiting not None,                     # OUT emptied
-):
-    """Take all rows."""
-    cdef Py_ssize_t i, place = size[0], n_rows = size[1]
-    cdef Linex loss = Linex(shape)
-    cdef Pooled *stack = <Pooled *>&blocks[0, 0]
-    cdef Pooled row
-    cdef double newest
-    with nogil:
-        for i in range(targets.shape[0]):
-            row = single(targets[i], weights[i] if weights.shape[0] else 1.0)
-            if n_rows and scores[i] == left[place]:
-                stack[place] = joined(loss, stack[place], row)
-            else:
-                if n_rows:
-                    newest = left[place]
-                    place = push_pooled(loss, stack, place, decreasing)
-                    right[place - 1] = newest
-                starts[place] = n_rows
-                left[place] = right[place] = scores[i] + 0.0
-                stack[place] = row
-            n_rows += 1
-    size[0] = place
-    size[1] = n_rows
-    waiting.clear()
+cdef object fields_of(Range found):
+    return found.lowest, found.highest, found.least, bool(found.integral)
 
 
-def linex_steps(
-    double shape,
-    bint decreasing,
-    Py_ssize_t[::1] starts not None,           # IN  of blocks, the newest observation too; OUT of steps
-    double[:, ::1] blocks not None,            # IN  Pooled; used up
-    double[::1] values not None,               # OUT
-    double[::1] weights not None,              # OUT
-):
-    """Blocks become steps; return how many there are."""
-    cdef Linex loss = Linex(shape)
-    cdef Pooled *stack = <Pooled *>&blocks[0, 0]
-    cdef Py_ssize_t n, b, kept = 0
-    with nogil:
-        n = push_pooled(loss, stack, starts.shape[0] - 1, decreasing)
-        for b in range(n):
-            # two values may be one when they are rounded
-            if kept and whole(stack[b].value) == values[kept - 1]:
-                stack[kept - 1] = joined(loss, stack[kept - 1], stack[b])
-            else:
-                stack[kept] = stack[b]
-                starts[kept] = starts[b]
-                values[kept] = whole(stack[b].value)
-                kept += 1
-            weights[kept - 1] = whole(stack[kept - 1].weight)
-    return kept
-
-
-cdef inline Py_ssize_t push_pooled(Linex loss, Pooled *stack, Py_ssize_t place, bint decreasing) noexcept nogil:
-    """Push the block above so many others; return how many there are then."""
-    cdef Pooled block = stack[place]
-    while place > 0 and reaches(stack[place - 1], block, decreasing):
-        place -= 1
-        block = joined(loss, stack[place], block)
-    stack[place] = block
-    return place + 1
+cdef Range range_from(object fields) except *:
+    cdef Range found
+    found.first_bad = -1
+    found.lowest, found.highest, found.least, found.integral = fields
+    return found

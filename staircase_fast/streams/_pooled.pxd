@@ -1,10 +1,9 @@
-# A block by its best value and its weight, where no sums say it all: each in twice the precision of a double.
+# A block as its optimal value and its weight, both in double-double precision, for losses without exact sums.
 #
-# Two blocks become one by moving the value of one of them towards that of the other.  What is rounded is the move, not
-# the value: errors are small beside the differences of values, wherever those lie, and they do not grow with the number
-# of blocks that were joined.
+# Two blocks are merged by moving the value of one towards that of the other.  Only the move is rounded, not the value.
+# Errors are therefore small relative to the differences of values, and do not grow with the number of merges.
 #
-# Assumed of the caller: finite values, weights > 0 with a finite sum.
+# Preconditions: finite values, weights > 0 with a finite sum.
 
 from libc.math cimport exp, expm1, fabs, log, log1p
 
@@ -27,7 +26,7 @@ cdef inline Pooled single(double value, double weight) noexcept nogil:
     return block
 
 
-cdef inline double whole(Twofold x) noexcept nogil:
+cdef inline double rounded_value(Twofold x) noexcept nogil:
     return x.hi + x.lo
 
 
@@ -37,12 +36,12 @@ cdef inline double difference(Twofold a, Twofold b) noexcept nogil:
 
 
 cdef inline double move_of(pooling loss, double d, double share, double rest) noexcept nogil:
-    """Where the value of a block goes that is joined with one that is d above it and has this share of all weight."""
+    """How far a block's value moves when it merges with a block that is d above it and has this share of the weight."""
     cdef double x
     if pooling is SquaredError:
         return d * share
     else:
-        # exp(-a*z) is the mean of exp(-a*y); relative to this block, theirs is exp(-a*d)
+        # exp(-a*z) is the mean of exp(-a*y); relative to this block, that of the other is exp(-a*d)
         x = share * expm1(-loss.p * d)
         if x < -0.5:
             return -log(rest + share * exp(-loss.p * d)) / loss.p
@@ -50,12 +49,12 @@ cdef inline double move_of(pooling loss, double d, double share, double rest) no
 
 
 cdef inline Pooled joined(pooling loss, Pooled a, Pooled b) noexcept nogil:
-    """Both blocks as one."""
-    cdef double d = difference(b.value, a.value), w_a = whole(a.weight), w_b = whole(b.weight)
-    cdef bint from_b = w_b > w_a                         # the heavier one moves less
+    """Merge two blocks."""
+    cdef double d = difference(b.value, a.value), w_a = rounded_value(a.weight), w_b = rounded_value(b.weight)
+    cdef bint from_b = w_b > w_a              # move the heavier block: it moves less
     cdef Pooled block
     if pooling is Linex:
-        if not fabs(loss.p * d) < 30.0:                  # else exp(-a*d) may be large beyond all numbers
+        if not fabs(loss.p * d) < 30.0:                  # otherwise exp(-a*d) could overflow
             from_b = loss.p * d < 0
     block = b if from_b else a
     if from_b:
@@ -69,7 +68,7 @@ cdef inline Pooled joined(pooling loss, Pooled a, Pooled b) noexcept nogil:
     return block
 
 
-cdef inline bint reaches(Pooled a, Pooled b, bint decreasing) noexcept nogil:
-    """Whether b, to the right of a, must be joined with it."""
+cdef inline bint must_merge(Pooled a, Pooled b, bint decreasing) noexcept nogil:
+    """Whether b, to the right of a, violates the order."""
     cdef double d = difference(a.value, b.value)
     return d <= 0 if decreasing else d >= 0

@@ -1,8 +1,8 @@
-"""A fit of rows that come batch by batch, in any order, on any machine.
+"""`Accumulator`: a fit of batches in any order, from any number of processes.
 
-New rows wait until there are enough of them to be sorted at once.  Then they are a run (`levels.py`), and runs are
-joined as in a log-structured merge: each is at least _GROWTH times as large as the next, so that a row takes part in
-O(log n) joins, and a score that is in several runs takes little more memory than in one.
+New rows wait until there are enough of them to be sorted at once.  Then they become a run (`runs.py`).  Runs are merged
+as in a log-structured merge tree: each is at least _GROWTH times as large as the next.  A row takes part in O(log n)
+merges, and a score that is in several runs needs little more memory than in one.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, joined_extent
 from staircase_fast.bisection import solve
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
 from staircase_fast.inputs.options import check_bounds, check_direction
+from staircase_fast.inputs.rows import NO_WEIGHTS
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.losses.rows import Rows
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
-from staircase_fast.streams import accumulator_file, checks, levels
-from staircase_fast.streams.levels import Run
+from staircase_fast.streams import accumulator_file, runs
+from staircase_fast.streams.rows import check_batch, check_saveable, check_scalar_parameters, refuse_no_rows
+from staircase_fast.streams.runs import RawRows, Run
 from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike, public_class
 
-_FEWEST_WAITING = 64  # that there is room for
+_FEWEST_WAITING = 64  # rows that there is room for at first
 _MOST_WAITING = 1 << 18
 _GROWTH = 4
 _UNKNOWN = Order(-1, 0, tied=True)
-_NO_WEIGHTS = np.empty(0)
 
 
 class _Waiting(NamedTuple):
-    """Rows that are not yet a run: the first n of three columns, which may be longer and are written to later."""
+    """Rows that are not yet in a run: the first n of three columns, which have room for more."""
 
     columns: NDArray[np.float64] = np.empty((3, 0))
     n: int = 0
@@ -45,7 +47,7 @@ class _Waiting(NamedTuple):
 
 
 class _State(NamedTuple):
-    """All that an accumulator knows.  It is replaced as a whole: what fails on the way changes nothing."""
+    """All rows so far.  It is replaced, never changed: a call that fails has no effect."""
 
     runs: tuple[Run, ...] = ()
     waiting: _Waiting = _Waiting()
@@ -56,26 +58,25 @@ class _State(NamedTuple):
 
 @public_class("staircase_fast")
 class Accumulator:
-    """A fit of rows that come batch by batch: what `fit` would make of all of them at once, bit for bit.
+    """A fit of batches in any order: equal to one `fit` of all rows, bit for bit.
 
-    Neither the order of rows, nor how they are cut into batches, nor which accumulators were merged into which, changes
-    the result.  Where a step is a mean, rows are not kept, but the exact sums of each score.
+    The result depends neither on the order of the rows, nor on how they are divided into batches or accumulators.  If
+    steps are means, exact sums per score are stored instead of rows.
 
     Parameters
     ----------
     loss : str or Loss, default "squared"
         A loss of `staircase_fast.losses`, or its name.  A parameter must be a number, the same for all rows.
     increasing : bool, default True
-        Whether values rise or fall with the score.
+        Whether values increase or decrease with the score.
 
     Notes
     -----
-    Memory, for losses whose steps are means: 16 bytes per distinct score where targets are integers (labels, counts)
-    without weights, 24 bytes with integer weights.  Of other numbers 24 bytes per score that was seen once, and for one
-    that was seen more often its exact sums beside: as a rule 32 bytes, more where numbers differ by many decades.
-    Scores that come again and again may be held more than once until runs of rows are joined: together, a third more at
-    most.  Six megabytes at most hold rows that wait to be sorted.  While it joins runs or is fitted, an accumulator
-    takes twice as much.  Under other losses the rows themselves are kept, 24 bytes each, or 16 without weights.
+    Memory, for losses whose steps are means: 24 bytes per distinct score, and more only for repeated scores with
+    non-integer values: typically 32 bytes for their exact sums, more if the numbers differ by many decades.  Up to a
+    third more is used while a score is in several runs, and up to six megabytes for rows that wait to be sorted.
+    Merging and fitting temporarily double the memory.  For other losses the rows themselves are stored, 24 bytes each,
+    or 16 without weights.
 
     Thread-safety: threads may add to, merge and read one accumulator at the same time.
 
@@ -88,7 +89,7 @@ class Accumulator:
     >>> seen.staircase() == sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1], loss="log")
     True
 
-    What others have seen:
+    Rows of another accumulator can be merged:
 
     >>> other = sf.Accumulator("log")
     >>> other.add([0.4, 0.9], [1, 1])
@@ -104,45 +105,45 @@ class Accumulator:
     _state: _State
 
     def __init__(self, loss: str | Loss = "squared", increasing: bool = True) -> None:
-        import threading  # here, because it is slow to import
+        import threading  # slow to import
 
         self._loss = loss_of(loss)
         self._increasing = bool(check_direction(increasing, auto=False))
-        checks.loss_of_every_row(self._loss)
+        check_scalar_parameters(self._loss)
         self._lock = threading.Lock()
         self._state = _State()
 
     @property
     def loss(self) -> Loss:
-        """What is minimised."""
+        """The loss that is minimised."""
         return self._loss
 
     @property
     def increasing(self) -> bool:
-        """Whether values rise with the score."""
+        """Whether values increase with the score."""
         return self._increasing
 
     @property
     def n_samples(self) -> int:
-        """How many rows of weight > 0 were added."""
+        """Number of rows of weight > 0 so far."""
         return self._state.n_samples
 
     @property
     def n_scores(self) -> int:
-        """How many scores differ.  To count them, all runs are joined."""
-        run = self._whole().runs
-        return levels.n_scores(run[0]) if run else 0
+        """Number of distinct scores.  To count them, all runs are merged."""
+        merged = self._merge_runs().runs
+        return merged[0].n_scores if merged else 0
 
     @property
     def nbytes(self) -> int:
-        """How many bytes hold what was added."""
+        """Size of the stored rows or sums in bytes."""
         state = self._state
         return sum(run.nbytes for run in state.runs) + state.waiting.columns.nbytes
 
     def add(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
-        """Take in rows, in any order.
+        """Add rows in any order.
 
-        No rows, or none of a weight > 0, are allowed.  Rows that are refused change nothing.
+        A batch may be empty.  If one row is invalid, none is added.
 
         Parameters
         ----------
@@ -157,24 +158,24 @@ class Accumulator:
         >>> seen.n_samples
         2
         """
-        rows = checks.batch(scores, targets, sample_weight, self._loss)
+        rows = check_batch(scores, targets, sample_weight, self._loss)
         if rows is None:
             return
         n, mean = len(rows.scores), self._loss.is_mean
-        with np.errstate(over="ignore"):  # what is too much is refused below
+        with np.errstate(over="ignore"):  # an overflow is refused below
             weight = float(rows.weights.sum()) if len(rows.weights) else float(n)
         with self._lock:
             if self._state.waiting.n + n > _MOST_WAITING:
-                self._state = self._sorted(self._state)  # before anything is written where these rows are
-            state = _grown(self._state, n, weight)
-            # many rows need not wait, and some integers cannot: they are no doubles
-            if 2 * n > _MOST_WAITING or (mean and not levels.are_doubles(rows)):
-                self._state = _pushed(state, levels.run_of(rows, mean=mean))
+                self._state = self._sort_waiting(self._state)  # before the columns are written to again
+            state = _count_rows(self._state, n, weight)
+            # many rows need not wait, and large integers cannot, because float64 does not hold them
+            if 2 * n > _MOST_WAITING or (mean and not runs.are_doubles(rows)):
+                self._state = _push_run(state, runs.run_of(rows, mean=mean))
             else:
-                self._state = state._replace(waiting=_appended(state.waiting, rows))
+                self._state = state._replace(waiting=_append_rows(state.waiting, rows))
 
     def merge(self, other: Accumulator) -> None:
-        """Take in all that another accumulator of the same loss and direction has seen; it stays as it is.
+        """Add all rows of another accumulator of the same loss and direction, which stays as it is.
 
         Parameters
         ----------
@@ -190,26 +191,31 @@ class Accumulator:
         >>> one.staircase().values
         array([0. , 0.5, 1. ])
         """
-        checks.same_kind(other, Accumulator, (self._loss, self._increasing))
-        given = other._settled()
+        if not isinstance(other, Accumulator):
+            raise InvalidTypeError("other", "must be an Accumulator", value=other)
+        for name in ("loss", "increasing"):
+            own, theirs = getattr(self, name), getattr(other, name)
+            if own != theirs:
+                raise InvalidInputError("other", f"must have the same {name}, {own!r}", value=theirs)
+        given = other._without_waiting()
         with self._lock:
-            state = _grown(self._state, given.n_samples, given.weight)
+            state = _count_rows(self._state, given.n_samples, given.weight)
             for run in given.runs:
-                state = _pushed(state, run)
+                state = _push_run(state, run)
             self._state = state
 
     def staircase(self, *, bounds: Bounds = None) -> Staircase:
-        """The staircase of all rows so far: that of `fit`, bit for bit.
+        """The staircase of all rows so far, equal to `fit` bit for bit.
 
         Parameters
         ----------
         bounds : (lo, hi), optional
-            Values are held within these; None stands for no bound.
+            Limits of the values; None means no limit.
 
         Returns
         -------
         Staircase
-            Without bounds, it is made once and kept until something is added.
+            Without bounds, it is computed once and cached until rows are added.
 
         Examples
         --------
@@ -220,26 +226,26 @@ class Accumulator:
         array([1., 9.])
         """
         limits = check_bounds(bounds)
-        state = self._whole()
+        state = self._merge_runs()
         if not state.runs:
-            checks.no_rows_yet()
+            refuse_no_rows()
         if state.stairs is not None and bounds is None:
             return state.stairs
-        # not under the lock: a user's loss may do what it likes
-        stairs = self._fitted(state.runs[0], bounds, limits)
+        # without the lock, because a user's loss may call this object
+        stairs = self._fit(state.runs[0], bounds, limits)
         if bounds is None:
             with self._lock:
                 if self._state is state:
                     self._state = state._replace(stairs=stairs)
         return stairs
 
-    def _fitted(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
-        if isinstance(run.columns, levels.Kept):
-            patience = solve.Limits(n_threads=threads.num_threads(None, threads.ROWS_EACH))
-            return of_columns(run.columns, self._loss, self._increasing, bounds, patience, None)
+    def _fit(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
+        if isinstance(run.columns, RawRows):
+            budget = solve.Limits(n_threads=threads.num_threads(None, threads.ROWS_EACH))
+            return of_columns(run.columns, self._loss, self._increasing, bounds, budget, None)
         low, high = self._loss.value_range
         limits = max(limits[0], low), min(limits[1], high)
-        steps = levels.steps_of(run, decreasing=not self._increasing, bounds=limits)
+        steps = runs.steps_of(run, decreasing=not self._increasing, bounds=limits)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
     @overload
@@ -253,7 +259,7 @@ class Accumulator:
         ----------
         scores : array_like of any shape
         **options
-            Those of `Staircase.predict`.
+            As in `Staircase.predict`.
 
         Returns
         -------
@@ -270,7 +276,7 @@ class Accumulator:
         return self.staircase().predict(scores, **options)
 
     def clear(self) -> None:
-        """Forget all rows.
+        """Remove all rows.
 
         Examples
         --------
@@ -285,14 +291,14 @@ class Accumulator:
             self._state = _State()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that was seen to a file; an existing file is replaced at once or not at all.
+        """Write all rows or sums to a file atomically, in NumPy's .npz format.
 
-        The format is numpy's .npz.  Not for losses that are made of functions.
+        Losses that are made of functions cannot be saved.
 
         Parameters
         ----------
         path : str or path-like
-            Where to write.
+            The file to write.
 
         Examples
         --------
@@ -305,8 +311,8 @@ class Accumulator:
         ...     sf.Accumulator.load(os.path.join(directory, "seen.npz"))
         <Accumulator: 2 rows, squared_error, increasing>
         """
-        checks.saveable(self._loss)
-        state = self._whole()
+        check_saveable(self._loss)
+        state = self._merge_runs()
         accumulator_file.write(path, self._loss, self._increasing, state.runs[0] if state.runs else None)
 
     @classmethod
@@ -316,7 +322,7 @@ class Accumulator:
         Parameters
         ----------
         path : str or path-like
-            What to read.
+            The file to read.
 
         Returns
         -------
@@ -324,7 +330,7 @@ class Accumulator:
 
         Examples
         --------
-        Of a file that is no such thing, or not as it was, it says so:
+        Missing or corrupted files raise an error:
 
         >>> import staircase_fast as sf
         >>> sf.Accumulator.load("no such file")
@@ -336,7 +342,7 @@ class Accumulator:
         with files.named(path):
             loss, increasing, run = accumulator_file.read(path)
             if run is not None:
-                state = _pushed(_grown(state, run.n_rows, levels.weight_of(run)), run)
+                state = _push_run(_count_rows(state, run.n_rows, run.weight), run)
         return cls._of(loss, increasing, state)
 
     @classmethod
@@ -345,11 +351,18 @@ class Accumulator:
         made._state = state
         return made
 
+    @classmethod
+    def _from_state(cls, loss: Loss, increasing: bool, saved: list[Any], n_samples: int, weight: float) -> Accumulator:
+        stored = tuple(Run.from_state(*run) for run in saved)
+        return cls._of(loss, increasing, _State(stored, n_samples=n_samples, weight=weight))
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._of, (self._loss, self._increasing, self._settled())
+        state = self._without_waiting()
+        saved = [run.state() for run in state.runs]
+        return type(self)._from_state, (self._loss, self._increasing, saved, state.n_samples, state.weight)
 
     def __copy__(self) -> Accumulator:
-        return self._of(self._loss, self._increasing, self._settled())
+        return self._of(self._loss, self._increasing, self._without_waiting())
 
     def __deepcopy__(self, memo: dict[int, object]) -> Accumulator:
         return self.__copy__()  # runs are never changed
@@ -359,42 +372,44 @@ class Accumulator:
         rows = "1 row" if n == 1 else f"{n} rows"
         return f"<Accumulator: {rows}, {self._loss.name}, {'increasing' if self._increasing else 'decreasing'}>"
 
-    def _settled(self) -> _State:
-        """What is known, for another to share: no row waits, and runs are never changed."""
+    def _without_waiting(self) -> _State:
+        """The state for another object to share: no rows wait, and runs are never changed."""
         with self._lock:
-            self._state = self._sorted(self._state)
+            self._state = self._sort_waiting(self._state)
             return self._state._replace(waiting=_Waiting())
 
-    def _whole(self) -> _State:
-        """What is known, in one run at most."""
+    def _merge_runs(self) -> _State:
+        """The state with at most one run."""
         with self._lock:
-            state = self._sorted(self._state)
+            state = self._sort_waiting(self._state)
             if len(state.runs) > 1:
-                state = state._replace(runs=_joined(state.runs, growth=math.inf))
+                state = state._replace(runs=_merge_last(state.runs, growth=math.inf))
             self._state = state
             return state
 
-    def _sorted(self, state: _State) -> _State:
+    def _sort_waiting(self, state: _State) -> _State:
         """The state after rows that wait have become a run."""
         columns, n, weighted, targets, weights = state.waiting
         if n == 0:
             return state
         x, y, w = columns[:, :n]
-        rows = Rows(x, y, w if weighted else _NO_WEIGHTS, targets, weights, _UNKNOWN)
-        return _pushed(state._replace(waiting=_Waiting(columns)), levels.run_of(rows, mean=self._loss.is_mean))
+        rows = Rows(x, y, w if weighted else NO_WEIGHTS, targets, weights, _UNKNOWN)
+        return _push_run(state._replace(waiting=_Waiting(columns)), runs.run_of(rows, mean=self._loss.is_mean))
 
 
-def _grown(state: _State, n_rows: int, weight: float) -> _State:
-    """The state with more rows, which are still to be put somewhere."""
-    return state._replace(
-        n_samples=checks.total_rows(state.n_samples, n_rows),
-        weight=checks.total_weight(state.weight, weight),
-        stairs=None,
-    )
+def _count_rows(state: _State, n_rows: int, weight: float) -> _State:
+    """The state with more rows, which the caller still has to store."""
+    if state.weight + weight == math.inf:
+        found = f"got {state.weight}, and {weight} more"
+        raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found=found)
+    if state.n_samples + n_rows >= 2**62:
+        found = f"got {state.n_samples}, and {n_rows} more"
+        raise InvalidInputError("", "an Accumulator must have fewer than 2**62 rows", found=found)
+    return state._replace(n_samples=state.n_samples + n_rows, weight=state.weight + weight, stairs=None)
 
 
-def _appended(waiting: _Waiting, rows: Rows) -> _Waiting:
-    """Rows that wait, and more of them."""
+def _append_rows(waiting: _Waiting, rows: Rows) -> _Waiting:
+    """The rows that wait, and more of them."""
     columns, n, weighted, targets, weights = waiting
     end = n + len(rows.scores)
     if end > columns.shape[1]:
@@ -410,15 +425,14 @@ def _appended(waiting: _Waiting, rows: Rows) -> _Waiting:
     )
 
 
-def _pushed(state: _State, run: Run) -> _State:
-    """The state with one more run."""
-    return state._replace(runs=_joined((*state.runs, run), _GROWTH))
+def _push_run(state: _State, run: Run) -> _State:
+    return state._replace(runs=_merge_last((*state.runs, run), _GROWTH))
 
 
-def _joined(runs: tuple[Run, ...], growth: float) -> tuple[Run, ...]:
-    """Runs, the last ones joined until each is at least so many times as large as the next."""
-    left = list(runs)
+def _merge_last(stored: tuple[Run, ...], growth: float) -> tuple[Run, ...]:
+    """Merge the last runs until each is at least `growth` times as large as the next."""
+    left = list(stored)
     while len(left) > 1 and left[-2].nbytes < growth * left[-1].nbytes:
         last = left.pop()
-        left[-1] = levels.joined(left[-1], last)
+        left[-1] = runs.merged(left[-1], last)
     return tuple(left)

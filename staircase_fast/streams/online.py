@@ -1,49 +1,58 @@
-"""Rows that arrive in score order: the optimal staircase after each of them."""
+"""`Online`: the optimal staircase of rows that arrive in score order."""
 
 from __future__ import annotations
 
-from typing import Unpack, overload
+import math
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, order_of
+from staircase_fast.bisection import solve
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.options import check_direction
-from staircase_fast.losses import Loss, UpdateRule, loss_of
+from staircase_fast.inputs.options import check_direction, check_number, check_scalar
+from staircase_fast.inputs.rows import check_no_nan, check_weights
+from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule, loss_of
+from staircase_fast.losses.parameters import range_text
+from staircase_fast.losses.rows import check_targets
 from staircase_fast.staircase.result import Staircase
+from staircase_fast.staircase.steps import Steps
 from staircase_fast.storage.documents import Saved
-from staircase_fast.streams import arrivals, checks, snapshot
+from staircase_fast.streams import _online, online_json, rows
+from staircase_fast.streams.online_rule import RuleBlocks
 from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike, public_class
 
-_MANY_WAITING = 1024  # rows that are worth a call of a kernel
-_PLAIN = frozenset((float, int, bool, np.float64))  # numbers that need no second look
-_EXACT = 2.0**53  # from here on, integers may not be floats
+_NUMBERS = frozenset((float, int, bool, np.float64))  # types that need no further checks
+_EXACT = 2.0**53  # every integer below this is a float
+_KERNEL_TYPES = (np.float64, np.uint8, np.int64)
 
 
 @public_class("staircase_fast")
 class Online(Saved):
-    """The optimal staircase of rows that arrive in score order, one by one or many at a time.
+    """The optimal staircase of rows that arrive in score order, one by one or many at a time (paper, section V).
 
-    Section V of the paper.  A row costs constant time on average, and rows are not kept: memory grows with the number
-    of steps.  After any rows, `staircase()` is what `fit` of all of them would be: bit for bit where a step is a mean
-    or an `UpdateRule` says what it is, and to some ulps for `Linex`.
+    A row costs constant time on average.  Rows are not kept: memory grows with the number of steps.  At any time,
+    `staircase()` equals `fit` of all rows so far: bit for bit if steps are means or given by an `UpdateRule`, and to a
+    few ulps for `Linex`.
 
     Parameters
     ----------
     loss : str or Loss, default "squared"
-        One with an update rule: the squared error, log loss, Poisson (with one exposure for all rows), gamma or Tweedie
-        deviance, `Linex` (with one shape for all rows), or an `UpdateRule`.
+        A loss with an update rule: the squared error, log loss, Poisson (with one exposure for all rows), gamma or
+        Tweedie deviance, `Linex` (with one shape for all rows), or an `UpdateRule`.
     increasing : bool, default True
+        Whether values increase or decrease with the score.
 
     Notes
     -----
-    Rows of the newest score are one observation, and more of them may still come: until a greater score arrives, they
-    can be joined with other steps and parted from them again.  An `UpdateRule` sees the rows of one score in a fixed
-    order, so they are kept until then.
+    Rows with the newest score are one observation.  More of them may arrive, so this observation can merge with other
+    steps and separate from them again, until a greater score arrives.  An `UpdateRule` sees the rows of a score in
+    sorted order; the rows of the newest score are therefore kept.
 
-    Thread-safety: one object may be used by any number of threads; each call is done as a whole before the next.  A
-    function of an `UpdateRule` must not use the object it is called from.
+    Thread-safety: any number of threads may use one object; calls are executed one at a time.  The functions of an
+    `UpdateRule` must not use the object that calls them.
 
     Examples
     --------
@@ -63,65 +72,60 @@ class Online(Saved):
     array([10., 21.])
     """
 
-    _WHAT = snapshot.WHAT
+    _WHAT = online_json.WHAT
 
     def __init__(self, loss: str | Loss = "squared", increasing: bool = True) -> None:
-        the_loss = loss_of(loss)
-        rising = bool(check_direction(increasing, auto=False))
-        self._set(the_loss, rising, arrivals.keeper_for(the_loss, decreasing=not rising))
+        self._set(loss_of(loss), bool(check_direction(increasing, auto=False)), None)
 
-    def _set(self, loss: Loss, increasing: bool, keeper: arrivals.Keeper) -> None:
-        import threading  # only who fits online waits for it
+    def _set(self, loss: Loss, increasing: bool, state: Any) -> None:
+        import threading  # slow to import
 
         self._lock = threading.Lock()
-        self._loss, self._increasing, self._keeper = loss, increasing, keeper
-        # whether the sum of weights may overflow
-        self._heavy = keeper.total_weight > checks.MODERATE_WEIGHT
-        self._waiting: arrivals.Waiting = []  # rows that were judged; the keeper has not seen them
-        # targets and weights that may wait; none may for a user's rule: what it raises, it raises at once
-        lowest, highest = max(loss.target_range[0], -_EXACT), min(loss.target_range[1], _EXACT)
-        waits = not self._heavy and not isinstance(loss, UpdateRule)
-        self._plain = lowest, highest, checks.MODERATE_WEIGHT if waits else 0.0
+        self._loss, self._increasing = loss, increasing
+        self._blocks = _new_blocks(loss, decreasing=not increasing)
+        if state is not None:
+            self._blocks.restore(state)
+        self._target_range = max(loss.target_range[0], -_EXACT), min(loss.target_range[1], _EXACT)
         self._stairs: Staircase | None = None
 
     @property
     def loss(self) -> Loss:
-        """What is minimised."""
+        """The loss that is minimised."""
         return self._loss
 
     @property
     def increasing(self) -> bool:
-        """Whether values rise with the score."""
+        """Whether values increase with the score."""
         return self._increasing
 
     @property
     def n_samples(self) -> int:
-        """How many rows of weight > 0 have arrived."""
+        """Number of rows of weight > 0 so far."""
         with self._lock:
-            return self._keeper.n_rows + len(self._waiting)
+            return int(self._blocks.n_rows)
 
     @property
     def n_steps(self) -> int:
-        """How many steps the staircase of all rows so far has.
+        """Number of steps of the staircase of all rows so far.
 
-        Where rows have arrived since it was last asked, this takes as long as `staircase`: each step is looked at.
+        After new rows, this takes as long as `staircase`: time proportional to the number of steps.
         """
         return self._counts()[1]
 
     @property
     def n_merges(self) -> int:
-        """How many merges have made these steps of single rows: `n_samples` - `n_steps`."""
+        """Number of merges that led to these steps: `n_samples` - `n_steps`."""
         n_samples, n_steps = self._counts()
         return n_samples - n_steps
 
     def append(self, score: float, target: float, sample_weight: float = 1.0) -> None:
-        """Take one row; its score must not be below the newest one.
+        """Add one row; its score must not be below the newest one.
 
         Parameters
         ----------
         score, target : float
         sample_weight : float, default 1.0
-            A row of weight 0 is absent.
+            A row of weight 0 is ignored.
 
         Examples
         --------
@@ -134,33 +138,30 @@ class Online(Saved):
         ValueError: `score` must be >= 0.5, the newest one; got 0.4.
         """
         with self._lock:
-            waiting = self._waiting
-            newest = waiting[-1][0] if waiting else self._keeper.newest
-            lowest, highest, heaviest = self._plain
+            newest = self._blocks.newest
+            lowest, highest = self._target_range
             if (
-                type(score) in _PLAIN
-                and type(target) in _PLAIN
-                and type(sample_weight) in _PLAIN
+                type(score) in _NUMBERS
+                and type(target) in _NUMBERS
+                and type(sample_weight) in _NUMBERS
                 and newest <= score
                 and -_EXACT < score < _EXACT
                 and lowest <= target <= highest
-                and 0 < sample_weight <= heaviest
+                and 0 < sample_weight < math.inf
             ):
-                self._stairs = None
-                waiting.append((float(score), float(target), float(sample_weight)))
-                if len(waiting) >= _MANY_WAITING:
-                    self._settle()
+                self._stairs = None  # before the row is added: an interrupt may come after it
+                self._blocks.append(float(score), float(target), float(sample_weight))
                 return
-            checks.sample(score, target, sample_weight, newest, self._loss)
-            self._take(*checks.arriving_columns([score], [target], [sample_weight]))
+            _check_row(score, target, sample_weight, newest, self._loss)
+            self._add(*rows.read_rows([score], [target], [sample_weight]))
 
     def extend(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
-        """Take many rows, in ascending order of score; a row of weight 0 is absent.
+        """Add rows in ascending order of score; rows of weight 0 are ignored.
 
         Parameters
         ----------
         scores, targets, sample_weight : array_like of shape (n,)
-            As in `fit`.  If one of them is refused, no row is taken.
+            As in `fit`.  If one row is invalid, none is added.
 
         Examples
         --------
@@ -170,31 +171,28 @@ class Online(Saved):
         >>> online.staircase().values
         array([1. , 0.5, 0. ])
         """
-        columns = checks.arriving_columns(scores, targets, sample_weight)
+        columns = rows.read_rows(scores, targets, sample_weight)
         with self._lock:
-            self._take(*columns)
+            self._add(*columns)
 
-    def _take(self, x: Column, y: Column, w: Column) -> None:
-        newest = self._waiting[-1][0] if self._waiting else self._keeper.newest
-        rows = checks.arrivals(x, y, w, self._loss, newest)
-        if rows is None:
+    def _add(self, x: Column, y: Column, w: Column) -> None:
+        if len(x) == 0:
             return
-        self._settle()
-        if self._heavy or rows.weights_extent.highest > checks.MODERATE_WEIGHT:
-            checks.finite_total("sample_weight", rows.weights, self._keeper.total_weight)
-            self._heavy = True
-            self._plain = (*self._plain[:2], 0.0)
+        check_no_nan("scores", x, n_threads=1)
+        targets, weights = extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS
+        check_targets("targets", y, targets, self._loss)
+        if (weights.first_bad, weights.lowest, weights.highest) == (-1, 0, 0):
+            return
+        present = check_weights("sample_weight", w, weights)
+        if present is not None:
+            x, y, w = x[present], y[present], w[present]
+        _check_order(x, self._blocks.newest, present)
+        x, y = x.astype(np.float64, copy=False), y if y.dtype in _KERNEL_TYPES else y.astype(np.float64)
         self._stairs = None
-        self._keeper.extend(rows, self._waiting)
-
-    def _settle(self) -> None:
-        """Let the keeper have the rows that wait."""
-        if self._waiting:
-            x, y, w = np.array(self._waiting).T.copy()
-            if (w == 1).all():
-                w = w[:0]
-            w_extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
-            self._keeper.extend(checks.Arrivals(x, y, w, extent_of(y, 1), w_extent), self._waiting)
+        if isinstance(self._blocks, RuleBlocks):
+            self._blocks.extend(x, y, w)
+        else:
+            _online.extend(self._blocks, x, y, w, targets, weights)
 
     def staircase(self) -> Staircase:
         """The optimal staircase of all rows so far.
@@ -212,15 +210,34 @@ class Online(Saved):
 
     def _staircase(self) -> Staircase:
         if self._stairs is None:
-            self._settle()
-            if not self._keeper.n_rows:
-                checks.no_rows_yet()
-            self._stairs = Staircase._of_steps(self._keeper.steps(), self._loss, self._increasing)
+            if not self._blocks.n_rows:
+                rows.refuse_no_rows()
+            self._stairs = Staircase._of_steps(self._steps(), self._loss, self._increasing)
         return self._stairs
+
+    def _steps(self) -> Steps:
+        steps = Steps(*self._blocks.steps(*self._loss.value_range))
+        if not isinstance(self._loss, PoissonDeviance) or self._loss.exposure == 1:
+            return steps
+        rates = solve.rates_of(steps.values, float(self._loss.exposure))
+        first = np.flatnonzero(np.append(True, rates[1:] != rates[:-1]))  # equal rates become one step
+        if len(first) == len(rates):
+            return steps._replace(values=rates)
+        state = self._blocks.state()
+        weights, unit = online_json.exact_weights(state)
+        ends = np.append(steps.counts.cumsum()[first[1:] - 1], state["n_rows"])
+        blocks = np.searchsorted(state["starts"], ends)
+        return Steps(
+            steps.left[first],
+            steps.right[np.append(first[1:], len(rates)) - 1],
+            rates[first],
+            np.array([float(sum(weights[a:b]) * unit) for a, b in zip([0, *blocks[:-1]], blocks, strict=True)]),
+            np.diff(ends, prepend=0),
+        )
 
     def _counts(self) -> tuple[int, int]:
         with self._lock:
-            n = self._keeper.n_rows + len(self._waiting)
+            n = int(self._blocks.n_rows)
             return n, self._staircase().n_steps if n else 0
 
     @overload
@@ -234,7 +251,7 @@ class Online(Saved):
         ----------
         scores : array_like of any shape
         **options
-            Those of `Staircase.predict`.
+            As in `Staircase.predict`.
 
         Returns
         -------
@@ -253,9 +270,9 @@ class Online(Saved):
     __call__ = predict
 
     def to_json(self) -> str:
-        """All that is known of the rows so far as JSON text: `from_json` goes on from there, with the same bits.
+        """Write the state as JSON text.  An object that `from_json` reads continues with the same bits.
 
-        Not for an `UpdateRule`, whose functions are not text.
+        An `UpdateRule` cannot be saved, because it consists of functions.
 
         Returns
         -------
@@ -268,17 +285,16 @@ class Online(Saved):
         <Online: 0 rows, 0 steps, log_loss>
         """
         with self._lock:
-            self._settle()
-            return snapshot.to_json(self._loss, self._increasing, self._keeper)
+            return online_json.to_json(self._loss, self._increasing, self._blocks.state())
 
     @classmethod
     def from_json(cls, text: str) -> Online:
-        """What `to_json` wrote.  Everything is checked; nothing is executed.
+        """Read text that `to_json` wrote.  Everything is checked; nothing is executed.
 
         Parameters
         ----------
         text : str
-            What `to_json` wrote.
+            The text.
 
         Returns
         -------
@@ -295,18 +311,58 @@ class Online(Saved):
         (3, 4)
         """
         online = cls.__new__(cls)
-        online._set(*snapshot.parts_of(text))
+        online._set(*online_json.from_json(text))
         return online
 
-    def __getstate__(self) -> tuple[Loss, bool, arrivals.Keeper]:
+    def __getstate__(self) -> tuple[Loss, bool, Any]:
         with self._lock:
-            self._settle()
-            return self._loss, self._increasing, self._keeper.copied()
+            return self._loss, self._increasing, self._blocks.state()
 
-    def __setstate__(self, state: tuple[Loss, bool, arrivals.Keeper]) -> None:
+    def __setstate__(self, state: tuple[Loss, bool, Any]) -> None:
         self._set(*state)
 
     def __repr__(self) -> str:
         n, n_steps = self._counts()
         rows, steps = "1 row" if n == 1 else f"{n} rows", "1 step" if n_steps == 1 else f"{n_steps} steps"
         return f"<Online: {rows}, {steps}, {self._loss.name}{'' if self._increasing else ', decreasing'}>"
+
+
+def _new_blocks(loss: Loss, *, decreasing: bool) -> Any:
+    """No rows yet, in the form for this loss."""
+    if isinstance(loss, UpdateRule):
+        return RuleBlocks(loss, decreasing=decreasing)
+    if isinstance(loss, Linex) and not np.ndim(loss.shape):
+        return _online.OnlineBlocks(decreasing, float(loss.shape))
+    if not np.ndim(loss.exposure) if isinstance(loss, PoissonDeviance) else loss.is_mean:
+        return _online.OnlineBlocks(decreasing, 0.0)
+    requirement = (
+        "must have an update rule: squared, log, Poisson, gamma and Tweedie losses, Linex, each with one parameter for "
+        "all rows, or an UpdateRule"
+    )
+    raise InvalidInputError("loss", requirement, value=loss)
+
+
+def _check_row(score: object, target: object, weight: object, newest: float, loss: Loss) -> None:
+    x, w = check_scalar("score", score), check_number("sample_weight", weight)
+    if math.isnan(x):
+        raise InvalidInputError("score", "must not be NaN", value=x)
+    if isinstance(score, int) and x != score:
+        raise InvalidInputError("score", "must be an integer that float64 holds exactly", value=score)
+    y, (low, high) = check_number("target", target), loss.target_range
+    if not low <= y <= high:
+        raise InvalidInputError("target", f"must be {range_text(low, high)} for {loss.name}", value=target)
+    if w < 0:
+        raise InvalidInputError("sample_weight", "must be >= 0", value=weight)
+    if w > 0 and x < newest:
+        raise InvalidInputError("score", f"must be >= {newest}, the newest one", value=x)
+
+
+def _check_order(x: Column, newest: float, present: NDArray[np.bool_] | None) -> None:
+    """Scores must not fall; `present` says which rows of the call they belong to."""
+    if float(x[0]) >= newest and order_of(x, 1).sign > 0:
+        return
+    before = np.append(newest, x[:-1])
+    place = int(np.argmax(x < before))
+    index = place if present is None else int(np.flatnonzero(present)[place])
+    requirement = f"must be >= {before[place]}, the {'one before it' if place else 'newest one'}"
+    raise InvalidInputError("scores", requirement, value=x[place].item(), index=index)

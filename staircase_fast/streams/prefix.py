@@ -1,4 +1,4 @@
-"""The cost of each beginning of a sequence, and the best sequence that rises, then falls."""
+"""The loss of each prefix of a sequence, and unimodal fits: increasing, then decreasing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from staircase_fast.typing import ColumnLike, public_class
 
 @public_class("staircase_fast")
 class UnimodalResult(NamedTuple):
-    """What `unimodal_regression` returns.
+    """The result of `unimodal_regression`.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class UnimodalResult(NamedTuple):
     weights : ndarray of float64
         The total weight of each block.
     blocks : ndarray of intp
-        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+        Starts of the blocks, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
     peak : int
-        The first entry of the greatest value: x never falls before it, and never rises after it.
+        The first index of the greatest value: x does not decrease before it, and does not increase after it.
 
     Examples
     --------
@@ -48,20 +48,21 @@ class UnimodalResult(NamedTuple):
 
 
 def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:
-    """The least squared error of a monotone fit to each beginning of a sequence, in linear time for all of them.
+    """The least squared error of a monotone fit to each prefix of a sequence; linear time for all prefixes together.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Targets, in the order in which fits are to be monotone.
+        Targets, in the order in which the fit is monotone.
     weights : array_like of shape (n,), optional
-        Weights >= 0; an entry of weight 0 is absent.
+        Weights >= 0; entries of weight 0 are ignored.
     increasing : bool, default True
+        Whether the fits increase or decrease.
 
     Returns
     -------
     ndarray of float64, of shape (n,)
-        Entry k is the least sum of weight * (y - x)**2 over all monotone x, of the entries 0 to k.  It never decreases.
+        Entry k is the least sum of weight * (y - x)**2 over the entries 0 to k for monotone x.  It never decreases.
 
     Notes
     -----
@@ -79,29 +80,29 @@ def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasin
     found = _losses(targets[present], w[present], decreasing=not rising)
     if isinstance(present, slice):
         return found
-    # an absent entry costs nothing, nor do those before the first
+    # an ignored entry has the loss of the prefix before it
     return np.append(0.0, found)[np.cumsum(present)]
 
 
 def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> UnimodalResult:
-    """Fit the best sequence that rises, then falls, under the squared error.
+    """Fit the sequence of least squared error that first increases, then decreases.
 
     Parameters
     ----------
     y : array_like of shape (n,)
     weights : array_like of shape (n,), optional
-        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+        Weights >= 0.  Entries of weight 0 have no influence; they get the value of the block before them.
 
     Returns
     -------
     UnimodalResult
-        `x`, `weights` and `blocks` as of `isotonic_regression`, and `peak`.
+        `x`, `weights` and `blocks` as in `isotonic_regression`, and `peak`.
 
     Notes
     -----
-    The sequence is cut in two, and each part is fitted by itself, one rising and one falling: whatever their values are
-    at the cut, together they rise, then fall, and every such sequence can be cut so.  `prefix_losses` from both ends
-    tell in linear time which cut costs least.  Of several that do, it is the first.
+    The sequence is split in two; the first part gets an increasing fit, the second a decreasing one.  Every unimodal
+    sequence has this form, and every such pair is unimodal.  `prefix_losses` from both ends gives the loss of each
+    split in linear time.  If several splits have the least loss, the first is chosen.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -116,8 +117,8 @@ def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> Uni
     """
     targets, w = _rows(y, weights)
     places = np.flatnonzero(w > 0) if len(w) else np.arange(len(targets))
-    n, whole = len(targets), len(places) == len(targets)
-    if not whole:
+    n = len(targets)
+    if len(places) < n:
         targets, w = targets[places], w[places]
     before = np.append(0.0, _losses(targets, w, decreasing=False))
     after = np.append(0.0, _losses(targets[::-1], w[::-1], decreasing=False))[::-1]
@@ -130,7 +131,7 @@ def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> Uni
     x = np.concatenate([one.x for _, one in parts])
     starts = np.concatenate([start + one.blocks[:-1] for start, one in parts])
     totals = np.concatenate([one.weights for _, one in parts])
-    first = np.append(True, x[starts[1:]] != x[starts[:-1]])  # the two parts may meet at one value
+    first = np.append(True, x[starts[1:]] != x[starts[:-1]])  # the two parts may have the same value at the split
     starts, totals = starts[first], np.add.reduceat(totals, np.flatnonzero(first))
     values, starts = x[starts], np.append(places[starts], n)
     starts[0] = 0
@@ -138,7 +139,7 @@ def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> Uni
 
 
 def _rows(y: ColumnLike, weights: ColumnLike | None) -> tuple[Column, Column]:
-    """Targets and weights that make sense."""
+    """Read and check targets and weights."""
     targets = read_targets("y", y)
     w = read_weights("weights", weights, "y", targets)
     check_targets("y", targets, extent_of(targets, 1), SquaredError())
@@ -148,19 +149,19 @@ def _rows(y: ColumnLike, weights: ColumnLike | None) -> tuple[Column, Column]:
 
 
 def _losses(targets: Column, weights: Column, *, decreasing: bool) -> NDArray[np.float64]:
-    """Those of all beginnings; no weight is 0."""
-    y, y_exponent = _moderate(targets)
-    w, w_exponent = _moderate(weights)
+    """The losses of all prefixes; no weight is 0."""
+    y, y_exponent = _rescaled(targets)
+    w, w_exponent = _rescaled(weights)
     found = np.empty(len(y))
     _prefix.losses(y, w, decreasing, np.empty((len(y), _prefix.WORK_COLUMNS)), found)
     if y_exponent or w_exponent:
-        with np.errstate(over="ignore"):  # what float64 cannot hold is inf
+        with np.errstate(over="ignore"):  # an overflow is inf
             found = np.ldexp(found, 2 * y_exponent + w_exponent)
     return found
 
 
-def _moderate(column: Column) -> tuple[NDArray[np.float64], int]:
-    """A column in units of a power of two in which its squares are numbers, and the exponent of that."""
+def _rescaled(column: Column) -> tuple[NDArray[np.float64], int]:
+    """A column divided by 2**exponent, so that its squares neither overflow nor underflow, and the exponent."""
     numbers = np.ascontiguousarray(column, dtype=np.float64)
     greatest = float(np.abs(numbers).max()) if len(numbers) else 0.0
     exponent = 0 if 1e-70 < greatest < 1e70 or greatest == 0 else math.frexp(greatest)[1]

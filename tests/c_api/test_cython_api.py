@@ -1,4 +1,4 @@
-"""The C-level API, through two small extensions that are compiled against the package (cython_api_example/)."""
+"""The C API, tested through two small extensions that are compiled against the package (cython_api_example/)."""
 
 import os
 import re
@@ -115,7 +115,7 @@ def test_statuses_and_options_are_frozen(api):
     assert api.message(14) == api.message(-1) == "unknown status"
 
 
-def test_the_header_says_what_the_pxd_says(api):
+def test_the_header_declares_the_same_as_the_pxd(api):
     header = Path(sf.get_include(), "staircase_fast.h").read_text()
     declared = re.findall(r'F\(([^"]*?), (\w+),\s*\\?\s*\([^"]*\),\s*\\?\s*"([^"]*)"\)', header)
     assert sorted(f"sf_{name}: {signature}" for _, name, signature in declared) == frozen_signatures()
@@ -124,7 +124,7 @@ def test_the_header_says_what_the_pxd_says(api):
     assert f"#define SF_API_VERSION {api.VERSION}" in header
 
 
-def test_the_pxd_needs_no_other():
+def test_the_pxd_cimports_no_other():
     text = (PACKAGE / "cython_api.pxd").read_text()
     code = [line for line in text.split("\n") if not line.lstrip().startswith("#")]
     assert not any("cimport" in line or "class" in line or "fused" in line for line in code)
@@ -134,7 +134,7 @@ def test_the_pxd_needs_no_other():
 
 
 @given(drawn=rows())
-def test_fits_have_the_bits_of_ours(api, drawn):
+def test_fits_equal_fit_bit_for_bit(api, drawn):
     assert_fits(api, *drawn)
 
 
@@ -151,14 +151,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_unusual_rows_are_fitted_as_ours(api, case):
+def test_unusual_rows_are_fitted_as_by_fit(api, case):
     assert_fits(api, *CASES[case])
 
 
 @pytest.mark.parametrize("n", [63, 64, 1000, 30_000])
 @pytest.mark.parametrize("order", ["any", "ascending", "descending"])
 @pytest.mark.parametrize("weighted", [False, True, "zeros"])
-def test_many_rows_are_fitted_as_ours(api, n, order, weighted):
+def test_many_rows_are_fitted_as_by_fit(api, n, order, weighted):
     x = RNG.normal(size=n)
     x = {"any": x, "ascending": np.sort(x), "descending": np.sort(x)[::-1].copy()}[order]
     w = RNG.random(n) if weighted else None
@@ -179,7 +179,7 @@ BAD_ROWS = {
 
 @pytest.mark.parametrize("name", BAD_ROWS)
 @pytest.mark.parametrize("row", [0, 17, 99])
-def test_the_first_row_at_fault_is_named(api, name, row):
+def test_the_first_invalid_row_is_reported(api, name, row):
     columns = doubles(np.arange(100), np.arange(100), np.ones(100))
     place, value = BAD_ROWS[name]
     columns[place][row:] = value
@@ -191,7 +191,7 @@ def test_the_first_row_at_fault_is_named(api, name, row):
     assert len(online) == row
 
 
-def test_what_cannot_be_fitted_is_refused(api):
+def test_invalid_arguments_are_refused(api):
     x, y = doubles([1, 2], [3, 4])
     none = np.empty(0)
     for expected, arguments in {
@@ -232,7 +232,7 @@ def test_weights_may_sum_to_the_largest_double(api):
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("outside", [False, True])
 @pytest.mark.parametrize("kind", ["normal", "infinite ends", "two decades apart", "one step", "narrow", "wide", "many"])
-def test_queries_get_the_values_of_ours(api, kind, n_queries, linear, outside):
+def test_queries_equal_predict(api, kind, n_queries, linear, outside):
     x = np.sort(RNG.normal(size=11_000 if kind == "many" else 200))
     if kind == "infinite ends":
         x[0], x[-1] = -INF, INF
@@ -256,7 +256,7 @@ def test_queries_get_the_values_of_ours(api, kind, n_queries, linear, outside):
     assert_same_bits(values, expected)
 
 
-def test_queries_that_are_refused_leave_what_was_there(api):
+def test_refused_queries_leave_the_output_unchanged(api):
     x, y = doubles(np.arange(5), np.arange(5))
     _, _, stairs = api.fit(x, y)
     queries = np.arange(3000.0)
@@ -283,7 +283,7 @@ def assert_online(online, expected):
 
 
 @given(drawn=rows())
-def test_rows_that_arrive_give_the_staircase_of_a_batch(api, drawn):
+def test_online_rows_have_the_staircase_of_a_batch(api, drawn):
     drawn = drawn.take(np.argsort(drawn.scores, kind="stable"))
     for increasing in (True, False):
         one, all_at_once = (api.Online(0 if increasing else DECREASING) for _ in range(2))
@@ -324,7 +324,7 @@ def test_rows_without_weights_count_fully_after_some_with_fine_weights(api):
     assert_online(online, sf.fit([1, 2, 2, 2, 2], [0.5, 0.6, 0.7, 0.8, 0.9], sample_weight=[0.3, 1, 1, 1, 1]))
 
 
-def test_a_target_is_judged_even_if_its_weight_is_0(api):
+def test_a_target_of_weight_0_is_checked(api):
     status = api.STATUS["SF_TARGET_NOT_FINITE"]
     online = api.Online()
     assert online.extend(*doubles([1, 2], [0, np.nan], [0, 0])) == (status, 1)
@@ -333,7 +333,7 @@ def test_a_target_is_judged_even_if_its_weight_is_0(api):
     assert api.fit(*doubles([1, 2], [1, 0], [0, 0]))[0] == api.STATUS["SF_ALL_WEIGHTS_ZERO"]
 
 
-def test_many_blocks_are_kept_and_let_go(api):
+def test_memory_grows_and_shrinks_with_the_number_of_blocks(api):
     online = api.Online()
     n = 30_000
     x = np.arange(n, dtype=float)
@@ -345,7 +345,7 @@ def test_many_blocks_are_kept_and_let_go(api):
     assert len(online) == 2 * n + 1
 
 
-def test_rows_that_fall_are_refused_and_none_is_taken(api):
+def test_if_a_score_falls_no_row_is_added(api):
     online = api.Online()
     assert online.staircase()[0] == api.STATUS["SF_NO_ROWS"]
     assert online.extend(*doubles([1, 2], [1, 2], [0, 0])) == (OK, -1)
@@ -364,7 +364,7 @@ def test_rows_that_fall_are_refused_and_none_is_taken(api):
         api.Online(LINEAR)
 
 
-def test_no_object_is_no_crash(api):
+def test_null_objects_do_not_crash(api):
     statuses, n_samples, unknown = api.statuses_of_null()
     assert statuses == [api.STATUS["SF_NULL_POINTER"]] * 6
     assert n_samples == 0
@@ -398,7 +398,7 @@ def test_threads_fit_side_by_side_and_share_a_staircase(api):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory as Linux does")
-def test_a_lack_of_memory_is_a_status_and_nothing_is_lost(example):
+def test_a_lack_of_memory_is_a_status_and_no_row_is_lost(example):
     code = """
 import resource, numpy as np, in_cython as api
 NO_MEMORY, MEGABYTE = api.STATUS["SF_NO_MEMORY"], 1 << 20
@@ -432,7 +432,7 @@ assert set(found) == {0, NO_MEMORY}, found
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_memory_is_given_back_after_results_and_errors(api):
+def test_memory_is_released_after_results_and_errors(api):
     def resident():
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -457,7 +457,7 @@ def test_memory_is_given_back_after_results_and_errors(api):
     assert resident() - before < 20_000_000  # a column that is lost each time would be more
 
 
-def test_c_finds_the_same(in_c):
+def test_c_code_computes_the_same(in_c):
     x, y, out = RNG.random(500), RNG.normal(size=500), np.empty(500)
     in_c.fitted(x, y, out)
     assert_same_bits(out, sf.fit(x, y)(x))

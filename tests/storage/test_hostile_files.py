@@ -198,29 +198,34 @@ def put(place, value):
     return change
 
 
+def tally(rows, weight):
+    """The number of rows and their weight, as an accumulator stores them for small integers."""
+    return np.array(1 << 63 | rows << 32 | weight, dtype=np.uint64).view(np.int64)
+
+
 def test_sums_of_integers_must_be_within_the_targets(tmp_path):
     path = tmp_path / "file"
     seen = sf.Accumulator("log")
     seen.add([1, 1, 2, 3], [0, 1, 1, 0])
-    seen.save(path)
-    for sums, rows in ((-1, 2), (3, 2)):  # between minus and plus their weight, but no sums of labels
-        changed(path, tally=put(0, np.uint64((sums % 2**32 << 32) + rows)))
-        assert "field `tally` must hold the sums of rows" in refused(sf.Accumulator, path)
+    for total in (-1, 3):  # between minus and plus the weight, but not sums of labels
+        seen.save(path)
+        changed(path, y=put(0, np.array(total).view(np.float64)))
+        assert "field `y` must hold the sums of rows" in refused(sf.Accumulator, path)
     seen = sf.Accumulator()
     seen.add([1, 2], [5, 9])
     seen.save(path)
-    changed(path, tally=put(0, np.uint64((4 << 32) + 1)))
-    assert "field `tally` must hold the sums of rows" in refused(sf.Accumulator, path)
+    changed(path, y=put(0, 4.0))
+    assert "field `y` must be within `extents`" in refused(sf.Accumulator, path)
 
 
 def test_weights_of_integers_must_be_within_their_extents(tmp_path):
     path = tmp_path / "file"
     seen = sf.Accumulator()
-    seen.add([1, 2], [1, 2], [3, 4])
-    for weight in (2, 5):
+    seen.add([1, 1, 2], [1, 1, 2], [3, 3, 4])
+    for weight in (5, 9):
         seen.save(path)
-        changed(path, tally=put(0, np.uint64((weight << 32) + 1)), s=put(0, weight))
-        assert "field `tally` must hold the weights of rows" in refused(sf.Accumulator, path)
+        changed(path, w=put(0, tally(2, weight)), y=put(0, np.array(weight).view(np.float64)))
+        assert "field `y` must hold the sums of rows" in refused(sf.Accumulator, path)
 
 
 def test_weights_whose_sum_is_infinite_are_an_error(tmp_path):
@@ -229,7 +234,7 @@ def test_weights_whose_sum_is_infinite_are_an_error(tmp_path):
         seen = sf.Accumulator(loss)
         seen.add([1, 2, 3], [1.5, 2.5, 4.5], [1e307, 1e308, 1.5])
         seen.save(path)
-        changed(path, w=put(0, 1e308))
+        changed(path, w=put(0, 1e308 if loss == "huber" else np.array(1e308).view(np.int64)))
         assert "`sample_weight` must have a finite sum over all rows" in refused(sf.Accumulator, path)
 
 

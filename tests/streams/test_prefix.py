@@ -1,4 +1,4 @@
-"""The cost of each beginning of a sequence, and sequences that rise, then fall."""
+"""The loss of each prefix of a sequence, and unimodal fits."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -40,7 +40,7 @@ def drawn(kind, weights, n, seed):
 @pytest.mark.parametrize("increasing", [True, False])
 @some_weights
 @pytest.mark.parametrize("kind", KINDS)
-def test_costs_are_those_of_rational_arithmetic(kind, weights, increasing):
+def test_losses_equal_rational_arithmetic(kind, weights, increasing):
     for n, seed in ((1, 0), (2, 1), (7, 2), (60, 3)):
         y, w = drawn(kind, weights, n, seed)
         sign = 1 if increasing else -1
@@ -53,7 +53,7 @@ def test_costs_are_those_of_rational_arithmetic(kind, weights, increasing):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_the_cost_of_many_rows_keeps_its_digits(offset):
+def test_the_loss_of_many_rows_is_accurate(offset):
     n = 200_000
     y = np.random.default_rng(4).normal(size=n) - np.linspace(0, 1, n) + offset
     found = sf.prefix_losses(y)[-1]
@@ -62,13 +62,13 @@ def test_the_cost_of_many_rows_keeps_its_digits(offset):
     assert found == pytest.approx(float(differences.sum()), rel=1e-12)
 
 
-def test_a_rising_sequence_costs_nothing_at_all():
+def test_an_increasing_sequence_has_loss_zero():
     y = np.sort(np.random.default_rng(5).normal(size=1000))
     assert sf.prefix_losses(y).tolist() == [0.0] * 1000
     assert sf.prefix_losses(-y, increasing=False).tolist() == [0.0] * 1000
 
 
-def test_costs_beyond_floats_are_infinite_and_squares_on_the_way_are_not():
+def test_only_a_loss_that_overflows_is_infinite_not_an_intermediate_square():
     assert sf.prefix_losses([1e200, -1e200]).tolist() == [0.0, np.inf]
     assert sf.prefix_losses([1e200, -1e200], [1e-200, 1e-200]).tolist() == pytest.approx([0.0, 2e200], rel=1e-15)
     assert sf.prefix_losses([1e160, -1e160], [1e-200, 1e-200]).tolist() == pytest.approx([0.0, 2e120], rel=1e-15)
@@ -78,7 +78,7 @@ def test_costs_beyond_floats_are_infinite_and_squares_on_the_way_are_not():
     )
 
 
-def test_entries_of_weight_0_are_absent():
+def test_entries_of_weight_0_are_ignored():
     y, w = [9.0, 3.0, 7.0, 1.0, 8.0, 2.0], [0, 1, 0, 2, 0, 1]
     present = sf.prefix_losses([3.0, 1.0, 2.0], [1, 2, 1])
     found = sf.prefix_losses(y, w)
@@ -101,7 +101,7 @@ def test_bad_input_is_refused(call, arguments, message):
         call(*arguments)
 
 
-def test_directions_are_judged():
+def test_directions_are_checked():
     with pytest.raises(ValueError, match="`increasing` must be True or False; got 'auto'"):
         sf.prefix_losses([1.0], increasing="auto")
 
@@ -134,7 +134,7 @@ def assert_unimodal(result, y, w):
 
 
 @pytest.mark.parametrize("seed", range(500))
-def test_the_fit_costs_no_more_than_that_of_any_peak(seed):
+def test_no_other_peak_has_a_lower_loss(seed):
     rng = np.random.default_rng([7, seed])
     n = int(rng.integers(1, 13))
     kind = ("normal", "integers", "labels", "rising", "far from zero")[seed % 5]
@@ -155,7 +155,7 @@ def test_the_fit_costs_no_more_than_that_of_any_peak(seed):
         assert tuple(result.x.tolist()) in optima
 
 
-def test_the_brute_force_finds_what_cuts_find():
+def test_brute_force_finds_the_same_loss():
     """The reference, in two ways: fits around a peak, and fits of two parts, one rising and one falling."""
     rng = np.random.default_rng(8)
     for _ in range(100):
@@ -180,13 +180,13 @@ def test_the_brute_force_finds_what_cuts_find():
         ([1.0, 0.0, 1.0], [1.0, 0.5, 0.5], 0),  # as good as rising: the first cut
     ],
 )
-def test_small_cases_are_as_by_hand(y, x, peak):
+def test_small_cases_computed_by_hand(y, x, peak):
     result = sf.unimodal_regression(y)
     assert (result.x.tolist(), result.peak) == (x, peak)
     assert_unimodal(result, y, None)
 
 
-def test_two_parts_that_meet_at_one_value_are_one_block():
+def test_two_parts_with_the_same_value_are_one_block():
     result = sf.unimodal_regression([0.0, 3.0, 3.0, 1.0])
     assert result.blocks.tolist() == [0, 1, 3, 4]
     assert result.weights.tolist() == [1.0, 2.0, 1.0]

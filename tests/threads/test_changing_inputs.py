@@ -23,7 +23,7 @@ from staircase_fast.groups import _groups, grouped
 from staircase_fast.inputs.rows import check_weights
 from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
 from staircase_fast.staircase import _lookup
-from staircase_fast.streams import _online, _sums, _tallies, levels
+from staircase_fast.streams import _online, _score_sums
 
 SCRIPT = Path(__file__).parents[1] / "safety" / "change_inputs.py"
 EDGE = 4096
@@ -183,8 +183,9 @@ def test_queries_of_groups_outside_of_their_range_have_no_staircase():
 
 def sums_of(scores, targets, weights, guarded, n, n_pools, scale):
     words = scale.s_words + scale.w_words
-    out = guarded(n), guarded(n), guarded(n), guarded(n_pools, np.int64), guarded((n_pools, words), np.uint64)
-    return _sums.sum_rows(np.array(scores), np.array(targets), np.array(weights), scale, *out), out
+    pools = guarded(n_pools, np.int64), guarded((n_pools, words), np.uint64)
+    out = guarded(n), guarded(n), guarded(n, np.int64), *pools
+    return _score_sums.sum_rows(np.array(scores), np.array(targets), np.array(weights), scale, *out), out
 
 
 def test_sums_keep_to_the_room_that_was_counted(guarded):
@@ -201,25 +202,27 @@ def test_a_weight_of_zero_is_never_taken_for_a_pool_that_is_not_there(guarded):
     (n, n_pools), out = sums_of([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], [1.0, 0.0, 1.0], guarded, 3, 1, scale)
     assert (n, n_pools) == (3, 1)
     assert np.count_nonzero(out[2] == 0) == n_pools
-    tallies = levels.Tallies(np.arange(2.0), np.array([1, 1 << 32 | 1], dtype=np.uint64), np.array([0, 5]))
-    sums = levels._as_sums(tallies)  # the first score has a row, but no weight
-    assert np.count_nonzero(sums.w == 0) == len(sums.rows) == len(sums.words) == 1
 
 
+@pytest.mark.parametrize("y", [0.5, 1.0])
 @pytest.mark.parametrize("x", [[np.nan, 1.0, np.nan], [np.nan] * 3, [3.0, 1.0, 2.0]])
-def test_runs_with_scores_out_of_order_are_joined_in_finite_time(guarded, x):
+def test_runs_with_scores_out_of_order_are_merged_in_finite_time(guarded, x, y):
     ours, other = np.array(x), np.array([0.0, np.nan, 1.0, 5.0])
-    tallies = [(one, np.full(len(one), 1, np.uint64), np.empty(0, np.int64)) for one in (ours, other)]
-    n = _tallies.join_tallies(*tallies[0], *tallies[1], guarded(7), guarded(7, np.uint64), guarded(0, np.int64))
-    assert n <= 7
     scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
     words = scale.s_words + scale.w_words
     sums = [
-        (one, one * 0 + 0.5, np.ones(len(one)), np.empty(0, np.int64), np.empty((0, words), np.uint64), scale)
+        (
+            one,
+            one * 0 + y,
+            np.ones(len(one)).view(np.int64),
+            np.empty(0, np.int64),
+            np.empty((0, words), np.uint64),
+            scale,
+        )
         for one in (ours, other)
     ]
-    room = guarded(7), guarded(7), guarded(7), guarded(3, np.int64), guarded((3, words), np.uint64)
-    n, n_pools = _sums.join_sums(*sums[0], *sums[1], scale, *room)
+    room = guarded(7), guarded(7), guarded(7, np.int64), guarded(3, np.int64), guarded((3, words), np.uint64)
+    n, n_pools = _score_sums.merge_entries(*sums[0], *sums[1], scale, *room)
     assert n <= 7
     assert n_pools <= 3
 
@@ -227,7 +230,7 @@ def test_runs_with_scores_out_of_order_are_joined_in_finite_time(guarded, x):
 def test_integers_below_the_unit_of_sums_are_added_within_the_array(guarded):
     coarse = scale_of(Extent(-1, 1e40, 2e40, 1e40, False), UNIT_WEIGHTS, 9)
     assert coarse.y_unit > 64
-    _, out = sums_of([1.0, 1.0], np.array([5, 7], dtype=np.int64), [], guarded, 1, 1, coarse)
+    _, out = sums_of([1.0, 1.0], np.array([5, 2**62], dtype=np.int64), [], guarded, 1, 1, coarse)
     assert (out[4] == 0).sum() == coarse.s_words + coarse.w_words - 1  # only the weight, 2, is left
 
 
@@ -315,10 +318,10 @@ def test_inputs_changed_by_a_process_do_no_harm():
     assert "calls with changing inputs" in done.stdout
 
 
-def test_unsorted_linex_rows_stay_within_their_arrays(guarded):
-    scores = np.array([1.0, np.nan, np.nan, 0.5, np.nan])
-    size, starts, blocks = np.zeros(2, np.intp), guarded(7, np.intp), guarded((7, 4))
-    left, right = guarded(7), guarded(7)
-    _online.extend_linex(scores, np.arange(5.0), np.empty(0), 1.0, False, size, starts, blocks, left, right, [])
-    assert size[0] < 7
-    assert size[1] == 5
+@pytest.mark.parametrize("linex_shape", [0.0, 1.0])
+def test_online_rows_out_of_order_stay_within_the_memory_of_the_fit(linex_shape):
+    blocks = _online.OnlineBlocks(False, linex_shape)
+    scores, targets = np.array([1.0, np.nan, np.nan, 0.5, np.nan]), np.arange(5.0)
+    _online.extend(blocks, scores, targets, np.empty(0), extent_of(targets, 1), UNIT_WEIGHTS)
+    assert blocks.n_rows == 5
+    assert 1 <= len(blocks.steps(-np.inf, np.inf)[0]) <= 5
