@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.bisection import solve
-from staircase_fast.bisection.solve import Samples
+from staircase_fast.bisection.closed_forms import as_means
+from staircase_fast.bisection.samples import Samples, samples_of
 from staircase_fast.calibration import _resample
 from staircase_fast.calibration import reliability_checks as _validation
 from staircase_fast.calibration.reliability_checks import Plan, Progress
@@ -71,14 +72,14 @@ def resampled(columns: Columns, loss: Loss, stairs: Staircase, plan: Plan, n_thr
     """Some scores, and the value of each resampled curve there, a row for each curve."""
     rows, kept = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
     _validation.few_enough(len(rows.scores))
-    samples, kept = solve.samples_of(rows, kept)
+    samples, kept = samples_of(rows, kept)
     if len(samples.ends):
         borders = np.append(0, np.flatnonzero(samples.ends) + 1).astype(np.int64, copy=False)
     else:
         borders = np.arange(len(samples.scores) + 1, dtype=np.int64)
     places = _places(samples.scores, borders, stairs)
     if isinstance(loss, PoissonDeviance):
-        samples = solve.as_means(samples)
+        samples = as_means(samples)
     means, exactly = loss.is_mean or isinstance(loss, PoissonDeviance), _far_apart(samples)
     unit = 0
     if plan.kind == "consistency":
@@ -194,7 +195,7 @@ def _drawn_under(loss: Loss, samples: Samples, borders: _Integers, places: _Inte
 
 def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
     """The values of a fit at these scores; one before all of its rows has the value of the first."""
-    steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, limits=solve.Limits())
+    steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, budget=solve.Budget())
     return steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
 
 

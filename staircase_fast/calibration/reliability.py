@@ -288,4 +288,4 @@ def reliability(
 
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:
     """The staircase of columns; to ask for no bounds at all is to ask for infinite log-odds too."""
-    return of_columns(columns, loss, True, UNBOUNDED, solve.Limits(n_threads=workers), workers)
+    return of_columns(columns, loss, True, UNBOUNDED, solve.Budget(n_threads=workers), workers)

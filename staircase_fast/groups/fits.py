@@ -35,8 +35,8 @@ class Wanted(NamedTuple):
     bounds: Bounds
     n_threads: int | None
 
-    def patience(self) -> solve.Limits:
-        return solve.Limits(n_threads=threads.num_threads(self.n_threads, threads.ROWS_EACH))
+    def patience(self) -> solve.Budget:
+        return solve.Budget(n_threads=threads.num_threads(self.n_threads, threads.ROWS_EACH))
 
 
 def fit_groups(
@@ -183,7 +183,7 @@ def _means(
 
     def fit_large(own: Columns, rising: bool, n_threads: int) -> Staircase:
         # under any loss that is least at the mean; this one has no limits of its own
-        return of_columns(own, SquaredError(), rising, limits, solve.Limits(), n_threads)
+        return of_columns(own, SquaredError(), rising, limits, solve.Budget(), n_threads)
 
     found = []
     for rising in (wanted.rising,) if wanted.rising is not None else (True, False):

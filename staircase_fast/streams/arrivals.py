@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.arithmetic import _scan
 from staircase_fast.arithmetic.exact import Extent, Scale, joined_extent, scale_of
-from staircase_fast.bisection import solve
+from staircase_fast.bisection.closed_forms import rates_of
 from staircase_fast.inputs.columns import Column
 from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule
 from staircase_fast.stack import update_rule
@@ -162,7 +162,7 @@ class MeanBlocks:
 
     def _rates(self, sums: Sums, steps: Steps) -> Steps:
         """Steps whose values are divided by the exposure; two that become equal are one."""
-        rates = solve.rates_of(steps.values, self._exposure)
+        rates = rates_of(steps.values, self._exposure)
         first = np.flatnonzero(np.append(True, rates[1:] != rates[:-1]))
         if len(first) == len(rates):
             return steps._replace(values=rates)
