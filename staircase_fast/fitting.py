@@ -1,4 +1,4 @@
-"""The optimal staircase of a batch."""
+"""`fit` and `isotonic_regression`: the staircase of a batch of rows."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
 @public_class("staircase_fast")
 class IsotonicResult(NamedTuple):
-    """What `isotonic_regression` returns, named as SciPy names it.
+    """The result of `isotonic_regression`, with SciPy's names.
 
     Attributes
     ----------
     x : ndarray of float64
-        The fitted value of every entry of y.
+        The fitted value of each entry of y.
     weights : ndarray of float64
         The total weight of each block.
     blocks : ndarray of intp
-        Where each block starts, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+        The start of each block, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
 
     Examples
     --------
@@ -84,29 +84,30 @@ def fit(
 ) -> Staircase:
     """Fit the optimal monotone transform of scores.
 
-    Among all monotone functions of the score this is the one with the least total loss.  It is a staircase: scores that
-    are neighbours in rank share a step, and the value of a step minimises the loss of its rows.
+    Among all monotone functions of the score, the result has the least total loss.  It is a staircase: neighbouring
+    scores share a step, and the value of a step minimises the loss of its rows.
 
     Parameters
     ----------
     scores : array_like of shape (n,)
-        What the model said.  Only the order counts.  Equal scores are one observation; -inf and inf are allowed.
+        Model scores.  Only their order matters.  Equal scores share one fitted value; infinite scores are allowed, NaN
+        is not.
     targets : array_like of shape (n,)
-        What happened: labels 0 and 1, probabilities, any real numbers the loss allows.
+        Observed outcomes: labels 0 and 1, probabilities, or any real numbers that the loss allows.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0; a row of weight 0 is absent.
+        Weights >= 0.  A row of weight 0 is ignored.
     loss : str or Loss, default "squared"
         A loss of `staircase_fast.losses`, or its name.
     increasing : bool or "auto", default True
-        Whether values rise or fall with the score.  "auto" fits both and keeps the one with less loss
-        (increasing, if both have the same but for rounding).
+        Whether values increase or decrease with the score.  "auto" fits both and returns the one with less loss
+        (increasing, if they are equal except for rounding).
     bounds : (lo, hi), optional
-        Values are held within these; None stands for no bound.
+        Values are clipped to these; None means no bound.
     tol, max_rounds, max_seconds : float, int, float, optional
-        For losses without a closed form: stop when the proven bounds of every value are this close to each other, after
-        so many rounds, or so many seconds.  By default values are as precise as floats are.
+        For losses without a closed form: stop when the proven bounds of every value are at most `tol` apart, after
+        this many rounds, or after this many seconds.  By default values are as precise as floats are.
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
@@ -114,14 +115,12 @@ def fit(
 
     Notes
     -----
-    Where a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
-    means rounded once.  Under other losses values are right to some ulps, between the proven `lower` and `upper`.
-    Neither depends on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
+    If steps are means, sums are exact: the steps are those of exact arithmetic, and values are the exact means rounded
+    once.  Under other losses values are right to a few ulps, between the proven bounds `lower` and `upper`.  The result
+    does not depend on the order of rows.  Neighbouring steps whose values round to the same float64 are one step.
 
-    A column is anything that holds numbers: lists, arrays, memory, columns of pandas, polars and Arrow, tensors.  Rows
-    count by their place.  What is missing is an error that names the row.
-
-    Many rows are shared among threads; `n_threads` and `set_num_threads` say how many.
+    Inputs can be lists, NumPy arrays, pandas or polars columns, Arrow arrays, or anything that supports DLPack or
+    `__array__`.  Rows are matched by position, not by index.  Missing values raise a ValueError that names the row.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -134,7 +133,7 @@ def fit(
     >>> stairs([0.2, 0.38, 0.9])
     array([0. , 0.5, 1. ])
 
-    Another loss, by name or with a parameter; values that fall, within bounds:
+    Another loss, by name or with a parameter; decreasing values within bounds:
 
     >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="huber").values
     array([1., 3.])
@@ -143,7 +142,7 @@ def fit(
     >>> sf.fit([1, 2, 3], [7.0, 3.0, 4.0], increasing=False, bounds=(None, 5)).values
     array([5. , 3.5])
 
-    Values that are known well enough:
+    Values with a tolerance:
 
     >>> rough = sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="log_cosh", tol=0.01)
     >>> bool((rough.upper - rough.lower).max() <= 0.01)
@@ -151,7 +150,7 @@ def fit(
     """
     the_loss = loss_of(loss)
     rising = check_direction(increasing, auto=True)
-    check_bounds(bounds)  # before the rest is looked at
+    check_bounds(bounds)  # before anything is read
     budget = solve.Budget(
         check_tolerance(tol), check_round_count(max_rounds),
         solve.deadline_after(check_seconds(max_seconds)),
@@ -170,7 +169,7 @@ def of_columns(
     budget: solve.Budget,
     n_threads: int | None,
 ) -> Staircase:
-    """The staircase of columns of one length, whose entries are still to be judged."""
+    """The staircase of columns of equal length whose entries have not been checked."""
     if not loss.is_mean:
         return _by_loss(columns, loss, rising, bounds, budget)
     limits = limits_of(loss, bounds)
@@ -179,7 +178,7 @@ def of_columns(
         table = sorted_rows.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
         if table is not None:
             return Staircase._of_table(table, loss, rising)
-    # which direction is better can be told of the means of steps, but not of what bounds have left of them
+    # directions are compared by the means of steps, which are unknown once values are clipped to bounds
     signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
     rows = guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
     found = _stairs(rows, loss, signs, first_limits, workers) if rows is not None else []
@@ -194,7 +193,7 @@ def of_columns(
 
 
 def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
-    """What values a fit may have: those of the loss, within the bounds that are asked for."""
+    """The bounds of values: the range of the loss, within the given bounds."""
     low, high = check_bounds(bounds)
     return max(low, loss.value_range[0]), min(high, loss.value_range[1])
 
@@ -218,7 +217,7 @@ def _by_loss(
     budget: solve.Budget,
     names: tuple[str, str] = ("targets", "sample_weight"),
 ) -> Staircase:
-    """The staircase under a loss that is not least at the mean."""
+    """The staircase under a loss whose minimiser is not the mean."""
     limits = check_bounds(bounds)
     if rising is None:
         check_is_comparable(loss)
@@ -238,7 +237,7 @@ def _by_loss(
 def _stairs(
     rows: Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
 ) -> list[Staircase]:
-    """The staircases that rise, fall, or both; none if the rows are not what they looked like at a glance."""
+    """The increasing, the decreasing, or both staircases; empty if the rows are not the labels they were taken for."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
     unsorted = rows.order.sign == 0
     surveyed = unsorted and survey.suits(rows, scale)
@@ -253,7 +252,7 @@ def _stairs(
         else:
             steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)
-        # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
+        # adding 0.0 turns -0.0 into 0.0: which of the two comes first depends on the order of rows
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, rising))
     return found
@@ -267,23 +266,23 @@ def isotonic_regression(
     loss: str | Loss = "squared",
     n_threads: int | None = None,
 ) -> IsotonicResult:
-    """Fit the optimal monotone sequence to a sequence: `scipy.optimize.isotonic_regression`, exact.
+    """Fit a monotone sequence to a sequence, as `scipy.optimize.isotonic_regression` does, but exactly.
 
     Parameters
     ----------
     y : array_like of shape (n,)
-        Targets, in the order in which the result is to be monotone.
+        Targets, in the order in which the result is monotone.
     weights : array_like of shape (n,), optional
-        Weights >= 0.  An entry of weight 0 has no influence; it gets the value of the block before it.
+        Weights >= 0.  An entry of weight 0 has no influence and gets the value of the block before it.
     increasing : bool, default True
     loss : str or Loss, default "squared"
     n_threads : int, optional
-        How many threads may be used, for this call alone; see `set_num_threads`.  The result is the same.
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
     Returns
     -------
     IsotonicResult
-        `x`, `weights` and `blocks`, as SciPy.
+        `x`, `weights` and `blocks`, as in SciPy.
 
     Notes
     -----
@@ -327,7 +326,7 @@ def isotonic_regression(
         decreasing=not rising, bounds=sorted_rows.UNBOUNDED, summarised=present is None,
     )  # fmt: skip
     if present is not None:
-        # absent entries belong to the block before them, leading ones to the first
+        # entries of weight 0 belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
     if len(step_weights) < n:

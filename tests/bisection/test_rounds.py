@@ -521,7 +521,9 @@ def test_logistic_values_are_log_odds_of_means():
         shared = sf.fit(x, y, sample_weight=w, loss=L.Logistic(np.full(n, 1.5)))(x)
         assert shared == pytest.approx(logit - 1.5, rel=0, abs=4e-15)
     for y in (1e-300, 1e-17, 2.0**-40):
-        assert sf.fit([1], [y], loss="logistic").values[0] == pytest.approx(math.log(y) - math.log1p(-y), rel=1e-15, abs=0)
+        assert sf.fit([1], [y], loss="logistic").values[0] == pytest.approx(
+            math.log(y) - math.log1p(-y), rel=1e-15, abs=0
+        )
 
 
 @pytest.mark.parametrize("loss", ["logistic", "quantile", "huber", "log_cosh"])
