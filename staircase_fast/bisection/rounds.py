@@ -13,6 +13,7 @@ from staircase_fast.bisection import _rounds
 from staircase_fast.losses import Custom, Loss, _losses
 from staircase_fast.losses.custom import refuse_slope
 
+RUN = np.dtype(_rounds.RUN.descr)  # numpy copies its own int64 faster than a C long long
 LOW_END, HIGH_END = 1, 2
 SIDES = {"either": [0], "lower": [-1], "upper": [1], "middle": [-1, 1]}  # Run.side for each Loss.side
 ROWS_AT_ONCE = 1 << 19  # some milliseconds; then signals and deadlines are checked
@@ -68,7 +69,7 @@ class Share:
 
     def __init__(self, runs: NDArray[np.void]) -> None:
         self.runs = np.ascontiguousarray(runs)
-        self.open, self.done = np.empty((2, 4 * len(runs)), dtype=_rounds.RUN)
+        self.open, self.done = np.empty((2, 4 * len(runs)), dtype=RUN)
         self.next = self.n_open = self.n_done = 0
         self.state = np.zeros(_rounds.CUT_SIZE, dtype=np.uint8)
 
@@ -196,7 +197,7 @@ def _move_to_targets(
 
 def first_run(n: int, lo: float, hi: float, cut: float, untested: int = 0) -> NDArray[np.void]:
     """One run of all rows."""
-    return np.array([(0, n, lo, hi, np.nan, np.nan, cut, 0.0, np.nan, 0, untested, 0, 0)], dtype=_rounds.RUN)
+    return np.array([(0, n, lo, hi, np.nan, np.nan, cut, 0.0, np.nan, 0, untested, 0, 0)], dtype=RUN)
 
 
 def runs_between(
