@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from staircase_fast.calibration.reliability import reliability as reliability
     from staircase_fast.calibration.venn_abers import ProbabilityPair as ProbabilityPair
     from staircase_fast.calibration.venn_abers import VennAbers as VennAbers
-    from staircase_fast.certificate.gap import Certificate as Certificate
-    from staircase_fast.certificate.gap import certify as certify
+    from staircase_fast.certificate.certifying import Certificate as Certificate
+    from staircase_fast.certificate.certifying import certify as certify
     from staircase_fast.groups.fits import fit_columns as fit_columns
     from staircase_fast.groups.fits import fit_groups as fit_groups
     from staircase_fast.groups.staircase_map import StaircaseMap as StaircaseMap
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Accumulator": "streams.accumulator",
     "Anytime": "bisection.anytime",
-    "Certificate": "certificate.gap",
+    "Certificate": "certificate.certifying",
     "CrossVennAbers": "calibration.cross_venn_abers",
     "Online": "streams.online",
     "ProbabilityPair": "calibration.venn_abers",
@@ -62,7 +62,7 @@ _LATER = {
     "StaircaseMap": "groups.staircase_map",
     "UnimodalResult": "streams.prefix",
     "VennAbers": "calibration.venn_abers",
-    "certify": "certificate.gap",
+    "certify": "certificate.certifying",
     "fit_columns": "groups.fits",
     "fit_groups": "groups.fits",
     "get_include": "c_api.building",

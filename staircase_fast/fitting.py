@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import scale_of, summary_of
 from staircase_fast.bisection import solve
+from staircase_fast.bisection.samples import samples_of
 from staircase_fast.inputs.options import (
     check_bounds,
     check_direction,
@@ -150,15 +151,15 @@ def fit(
     """
     the_loss = loss_of(loss)
     rising = check_direction(increasing, auto=True)
-    check_bounds(bounds)  # before the rest is looked at
-    patience = solve.Limits(
+    check_bounds(bounds)  # before anything is read
+    budget = solve.Budget(
         check_tolerance(tol), check_round_count(max_rounds),
         solve.deadline_after(check_seconds(max_seconds)),
         threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
     columns = read_columns(scores, targets, sample_weight)
     check_parameter_length(the_loss, len(columns[0]))
-    return of_columns(columns, the_loss, rising, bounds, patience, n_threads)
+    return of_columns(columns, the_loss, rising, bounds, budget, n_threads)
 
 
 def of_columns(
@@ -166,19 +167,19 @@ def of_columns(
     loss: Loss,
     rising: bool | None,
     bounds: Bounds,
-    patience: solve.Limits,
+    budget: solve.Budget,
     n_threads: int | None,
 ) -> Staircase:
-    """The staircase of columns of one length, whose entries are still to be judged."""
+    """The staircase of columns of equal length whose entries have not been checked."""
     if not loss.is_mean:
-        return _by_loss(columns, loss, rising, bounds, patience)
+        return _by_loss(columns, loss, rising, bounds, budget)
     limits = limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= sorted_rows.FEW_ROWS:
         table = sorted_rows.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
         if table is not None:
             return Staircase._of_table(table, loss, rising)
-    # which direction is better can be told of the means of steps, but not of what bounds have left of them
+    # directions are compared by the means of steps, which are unknown once values are clipped to bounds
     signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
     rows = guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
     try:
@@ -195,7 +196,7 @@ def of_columns(
 
 
 def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
-    """What values a fit may have: those of the loss, within the bounds that are asked for."""
+    """The bounds of values: the range of the loss, within the given bounds."""
     low, high = check_bounds(bounds)
     return max(low, loss.value_range[0]), min(high, loss.value_range[1])
 
@@ -216,23 +217,22 @@ def _by_loss(
     loss: Loss,
     rising: bool | None,
     bounds: object,
-    patience: solve.Limits,
+    budget: solve.Budget,
     names: tuple[str, str] = ("targets", "sample_weight"),
 ) -> Staircase:
-    """The staircase under a loss that is not least at the mean."""
+    """The staircase under a loss whose minimiser is not the mean."""
     limits = check_bounds(bounds)
     if rising is None:
         check_is_comparable(loss)
-    rows, kept = check_rows_and_parameters(*copy_targets_and_weights(columns), loss, names)
-    samples, kept = solve.samples_of(rows, kept)
+    samples, sorted_loss = samples_of(*check_rows_and_parameters(*copy_targets_and_weights(columns), loss, names))
     found = []
     for sign in (rising,) if rising is not None else (True, False):
-        steps = solve.fit_samples(samples, kept, decreasing=not sign, bounds=limits, limits=patience)
+        steps = solve.fit_samples(samples, sorted_loss, decreasing=not sign, bounds=limits, budget=budget)
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, sign))
     best = found[0]
     if len(found) > 1:
-        best = found[0] if solve.costs_less(samples, kept, *found) else found[1]
+        best = found[0] if solve.costs_no_more(samples, sorted_loss, *found) else found[1]
     refuse_infinite_steps(best.values, infinite_allowed(bounds), rising=best.increasing)
     return best
 
@@ -253,7 +253,7 @@ def _stairs(
         else:
             steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)
-        # adding 0.0 makes -0.0 the 0.0 it equals: which of the two comes first depends on the order of rows
+        # adding 0.0 turns -0.0 into 0.0: which of the two comes first depends on the order of rows
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, rising))
     return found
@@ -308,8 +308,8 @@ def isotonic_regression(
     check_parameter_length(the_loss, n)
     if not the_loss.is_mean:
         places = np.arange(n, dtype=np.float64)
-        patience = solve.Limits(n_threads=threads.num_threads(n_threads, n))
-        stairs = _by_loss((places, targets, w), the_loss, rising, None, patience, ("y", "weights"))
+        budget = solve.Budget(n_threads=threads.num_threads(n_threads, n))
+        stairs = _by_loss((places, targets, w), the_loss, rising, None, budget, ("y", "weights"))
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
@@ -329,7 +329,7 @@ def isotonic_regression(
         decreasing=not rising, bounds=sorted_rows.UNBOUNDED, summarised=present is None,
     )  # fmt: skip
     if present is not None:
-        # absent entries belong to the block before them, leading ones to the first
+        # entries of weight 0 belong to the block before them, leading ones to the first
         starts = np.append(np.flatnonzero(present)[starts[:-1]], n)
         starts[0] = 0
     if len(step_weights) < n:

@@ -1,9 +1,10 @@
 """Anytime rounds: steps for any strictly convex loss (paper, section VI).
 
-`solve.py` chooses the method: a closed form if the loss has one, otherwise rounds.  All rows start as one run with
-known bounds; each round evaluates the derivative of every open run at one point and splits the run there or narrows its
-bounds (`rounds.py`, `_rounds.pyx`).  Where to split is a prefix minimum (`_prefix_minimum.pxd`).  `anytime.py` runs the
-paper's rounds one at a time, with its groups (`_paper_groups.pyx`).
+`samples.py` sorts the rows.  `solve.py` runs the solver that the loss names: a closed form (`closed_forms.py`) or
+rounds.  All rows start as one run with known bounds.  Each round evaluates the derivative of every open run at one
+point, the cut (`rounds.py`, `_rounds.pyx`); a prefix minimum of its sums shows where to split (`_prefix_minimum.pxd`),
+and `_split_run.pxd` makes the parts and chooses their next cuts.  Finished runs are blocks, which `samples.py` converts
+to steps.  `anytime.py` runs the paper's rounds one at a time, with its groups (`_paper_groups.pyx`).
 
 Tests: tests/bisection.
 """

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.bisection import _paper_groups, rounds, solve
+from staircase_fast.bisection.closed_forms import as_means
+from staircase_fast.bisection.samples import Blocks, samples_of, steps_of
 from staircase_fast.inputs.options import (
     check_bounds,
     check_direction,
@@ -20,7 +22,7 @@ from staircase_fast.inputs.options import (
     infinite_allowed,
 )
 from staircase_fast.inputs.rows import copy_targets_and_weights, read_columns
-from staircase_fast.losses import Custom, Logistic, Loss, PoissonDeviance, loss_of, units
+from staircase_fast.losses import Loss, SquaredError, loss_of, units
 from staircase_fast.losses.rows import (
     check_has_derivative,
     check_parameter_length,
@@ -35,10 +37,10 @@ _CHANGED_BY_ROUNDS = ("_rounds", "_joined", "_work", "_group_state")
 
 @public_class("staircase_fast")
 class Anytime:
-    """A fit that can be stopped at any time, and says how far it has come.
+    """A fit that can be stopped at any time, with proven bounds on its values.
 
-    Section VI of the paper.  After every round the value of each block is known to lie between `lower` and `upper`,
-    which are half as far apart as before.
+    The algorithm of the paper, section VI.  After every round the value of each block lies between `lower` and `upper`,
+    and their distance is half that of the round before.
 
     Parameters
     ----------
@@ -47,17 +49,17 @@ class Anytime:
     loss : str or Loss
         Any loss but an `UpdateRule`.
     bounds : (lo, hi), optional
-        Values are held within these, and they are the first bounds of every block.  None stands for no bound: then
-        targets tell where to begin.
+        Values are clipped to these, and they are the first bounds of every block.  None means no bound: then the first
+        bounds follow from the targets.
     increasing : bool, default True
 
     Notes
     -----
-    A sum of derivatives within its own rounding error decides nothing: then the bounds of that block stay as they are,
-    and `refine` ends with "precision".
+    If the sum of derivatives is within its own rounding error, the bounds of that block stay as they are, and `refine`
+    returns "precision".
 
-    Thread-safety: one object may be used by any number of threads.  Each call is completed before the next one begins;
-    only `refine` lets other calls in between two rounds.  A function of a `Custom` loss must not use the object that
+    Thread-safety: any number of threads can use one object.  Each call is completed before the next one begins; only
+    `refine` lets other calls run between two rounds.  The function of a `Custom` loss must not use the object that
     calls it.
 
     Examples
@@ -93,29 +95,28 @@ class Anytime:
         (lo, hi), (low, high) = check_bounds(bounds), self._loss.value_range
         self._bounds, self._infinite = (max(lo, low), min(hi, high)), infinite_allowed(bounds)
         x, y, w = copy_targets_and_weights(read_columns(scores, targets, sample_weight))
-        columns = x.copy(), y, w  # for as long as there are rounds
+        columns = x.copy(), y, w  # the caller may change them between rounds
         check_parameter_length(self._loss, len(columns[0]))
-        rows, kept = check_rows_and_parameters(*columns, self._loss)
-        samples, kept = solve.samples_of(rows, kept)
+        samples, sorted_loss = samples_of(*check_rows_and_parameters(*columns, self._loss))
         if not self._increasing:
-            samples, kept = solve.reversed_samples(samples), kept.of_rows(np.arange(len(samples.targets))[::-1])
+            samples, sorted_loss = samples.reversed(), sorted_loss.of_rows(np.arange(len(samples.targets))[::-1])
         self._samples = samples
-        if isinstance(kept, PoissonDeviance):
-            samples, kept = solve.as_means(samples), PoissonDeviance()
-        self._exponent = units.exponent_of(samples.targets, kept)  # rounds divide values by 2 to this
-        samples = solve.in_units(samples, kept, self._exponent)
-        self._rounds = solve.rounds_of(samples, kept, shortcuts=False)
-        self._hold()
+        if sorted_loss.solver == "rates":
+            samples, sorted_loss = as_means(samples), SquaredError()
+        self._exponent = units.exponent_of(samples.targets, sorted_loss)  # rounds divide values by 2 to this power
+        samples = samples.in_units(sorted_loss, self._exponent)
+        self._rounds = solve.rounds_of(samples, sorted_loss, shortcuts=False)
+        self._apply_bounds()
         n = len(samples.targets)
         self._joined = 1 - samples.ends if len(samples.ends) else np.zeros(n, dtype=np.uint8)
-        self._work = np.empty(n * _paper_groups.group_size(), dtype=np.uint8)
-        self._group_state = np.zeros(_paper_groups.state_size(), dtype=np.uint8)
+        self._work = np.empty(n, dtype=_paper_groups.GROUP)
+        self._group_state = np.zeros(1, dtype=_paper_groups.STATE)
         self._n_rounds = 0
 
-    def _hold(self) -> None:
-        """Begin with the bounds that were given, and cut at both: what lies beyond them has their value."""
+    def _apply_bounds(self) -> None:
+        """Begin with the given bounds, and cut at both of them: rows beyond a bound get its value."""
         first = self._rounds.open
-        by_targets = not isinstance(self._loss, (Custom, Logistic))
+        by_targets = self._loss.first_bounds == "targets"
         low, high = units.ldexp(np.array(self._bounds), -self._exponent)
         ends = ("lo", low, rounds.LOW_END, 1.0), ("hi", high, rounds.HIGH_END, -1.0)
         for field, bound, flag, inwards in ends:
@@ -134,22 +135,22 @@ class Anytime:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds so far."""
+        """The number of rounds so far."""
         return self._n_rounds
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of scores that are known to share a value, so far."""
+        """The number of blocks: scores that are known to share a value."""
         return len(self._blocks()[0])
 
     @property
     def lower(self) -> NDArray[np.float64]:
-        """A proven lower bound of the value of each block."""
+        """A proven lower bound on the value of each block."""
         return self._blocks()[1]
 
     @property
     def upper(self) -> NDArray[np.float64]:
-        """A proven upper bound of the value of each block."""
+        """A proven upper bound on the value of each block."""
         return self._blocks()[2]
 
     @property
@@ -162,7 +163,7 @@ class Anytime:
             return bool(np.all(joins[stops - 1] - joins[starts] == stops - 1 - starts))
 
     def step(self) -> None:
-        """One round: cut between the bounds of every block.
+        """Run one round: halve the bounds of every block.
 
         Examples
         --------
@@ -178,21 +179,21 @@ class Anytime:
     def refine(
         self, *, tol: float | None = None, max_rounds: int | None = None, max_seconds: float | None = None
     ) -> Literal["tol", "max_rounds", "max_seconds", "precision"]:
-        """Rounds until one of these is reached, or values are as precise as floats are.
+        """Run rounds until a limit is reached, or values are as precise as floats are.
 
         Parameters
         ----------
         tol : float, optional
-            Until all bounds are at most this far apart.
+            Stop when all bounds are at most this far apart.
         max_rounds : int, optional
-            At most so many more rounds.
+            The largest number of further rounds.
         max_seconds : float, optional
-            At most so long.  A round that was begun is gone on with by the next call.
+            Time limit in seconds.  An interrupted round resumes on the next call.
 
         Returns
         -------
         {"tol", "max_rounds", "max_seconds", "precision"}
-            Why it stopped.
+            The reason for stopping.
 
         Examples
         --------
@@ -220,7 +221,7 @@ class Anytime:
                     return "max_seconds"
 
     def staircase(self) -> Staircase:
-        """The staircase as it is known now: each value half-way between its bounds.
+        """The current staircase: each value is the midpoint of its bounds.
 
         Returns
         -------
@@ -237,36 +238,35 @@ class Anytime:
         (array([1., 3.]), array([1.25, 3.25]), array([1.5, 3.5]))
         """
         with self._lock:
-            blocks = solve.Blocks(*self._rounds.blocks())
-        steps = solve.steps_of(
-            self._samples, solve.in_original_units(blocks, self._exponent), self._bounds,
-            decreasing=not self._increasing, whole=False, infinite=self._loss.allows_infinite_values,
+            blocks = Blocks(*self._rounds.blocks())
+        steps = steps_of(
+            self._samples, blocks.in_original_units(self._exponent), self._bounds,
+            decreasing=not self._increasing, infinite=self._loss.allows_infinite_values,
         )  # fmt: skip
         refuse_infinite_steps(steps.values, self._infinite, rising=self._increasing)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
     def _step(self, deadline: float) -> bool:
-        """A round, or False if the deadline came first."""
+        """Run a round; False if the deadline came first."""
         while np.any(self._rounds.open["untested"]):
             if not self._rounds.cut_all(halve=True, tol=0.0, deadline=deadline):
                 return False
         if not self._join(deadline) or not self._rounds.cut_all(halve=True, tol=0.0, deadline=deadline):
             return False
-        self._rounds.close_in()
-        self._group_state[:] = 0
+        self._rounds.narrow_known()
+        self._group_state[:] = np.zeros(1, dtype=_paper_groups.STATE)
         self._n_rounds += 1
         return True
 
     def _join(self, deadline: float) -> bool:
-        """Join groups, or False if the deadline came first."""
+        """Join groups (Step 3); False if the deadline came first."""
         slopes = self._rounds.slopes()
         runs = self._rounds.open[self._rounds.open["side"] <= 0]
         runs = runs[np.argsort(runs["start"])]
         starts, stops, cuts = (np.ascontiguousarray(runs[name]) for name in ("start", "end", "cut"))
-        problem = self._rounds.problem
         while not _paper_groups.join_groups(
-            problem.kind, problem.parameters, problem.function, problem.user_data, problem.targets, problem.weights,
-            slopes, starts, stops, cuts, rounds.ROWS_AT_ONCE, self._group_state, self._work, self._joined,
+            self._rounds.problem, slopes, starts, stops, cuts, rounds.ROWS_AT_ONCE, self._group_state, self._work,
+            self._joined,
         ):  # fmt: skip
             if time.monotonic() >= deadline:
                 return False
@@ -275,18 +275,18 @@ class Anytime:
     def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """First rows of blocks, in score order, and bounds."""
         with self._lock:
-            blocks = solve.Blocks(*self._rounds.blocks())
+            blocks = Blocks(*self._rounds.blocks())
             first = np.append(True, self._joined[:-1] == 0)
             done = np.concatenate(self._rounds.done)
-        starts, _, lower, upper = solve.in_original_units(blocks, self._exponent)
+        starts, _, lower, upper = blocks.in_original_units(self._exponent)
         n = len(self._samples.targets)
         for run in done:
-            first[run["start"] + 1 : run["end"]] = False  # what has a value is one block
+            first[run["start"] + 1 : run["end"]] = False  # a finished run is one block
         first[starts] = True
         rows = np.flatnonzero(first[:n])
         place = np.searchsorted(starts, rows, side="right") - 1
         lower, upper = (np.clip(bound[place], *self._bounds) for bound in (lower, upper))
-        # what has the same value is the same block
+        # neighbours with the same value are one block
         same = np.append(False, (lower[1:] == upper[1:]) & (lower[1:] == lower[:-1]) & (upper[1:] == upper[:-1]))
         found = rows[~same], lower[~same], upper[~same]
         if self._increasing:
@@ -294,10 +294,11 @@ class Anytime:
         return n - np.append(found[0][1:], n)[::-1], found[1][::-1].copy(), found[2][::-1].copy()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles are made of: no lock, and nothing that rounds of the original change."""
+        """The state for copies and pickles: without the lock, and with copies of all that later rounds change."""
         with self._lock:
             state = {name: value for name, value in vars(self).items() if name != "_lock"}
-            return state | {name: copy.deepcopy(state[name]) for name in _CHANGED_BY_ROUNDS}
+            loss = self._rounds.loss  # never changed, and a compiled function cannot be copied
+            return state | {name: copy.deepcopy(state[name], {id(loss): loss}) for name in _CHANGED_BY_ROUNDS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         import threading

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.bisection import solve
-from staircase_fast.bisection.solve import Samples
+from staircase_fast.bisection.closed_forms import as_means
+from staircase_fast.bisection.samples import Samples, samples_of
 from staircase_fast.calibration import _resample
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.options import check_choice, check_function, check_number, import_optional
@@ -127,14 +128,14 @@ def resampled(
     """Some scores, and the values of the resampled curves there, one row per curve."""
     valid, own_loss = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
     check_countable(len(valid.scores))
-    samples, own_loss = solve.samples_of(valid, own_loss)
+    samples, own_loss = samples_of(valid, own_loss)
     if len(samples.ends):
         borders = np.append(0, np.flatnonzero(samples.ends) + 1).astype(np.int64, copy=False)
     else:
         borders = np.arange(len(samples.scores) + 1, dtype=np.int64)
     is_poisson = isinstance(loss, PoissonDeviance)
     if is_poisson:
-        samples = solve.as_means(samples)
+        samples = as_means(samples)
     rows = _Rows(samples, borders, _places(samples.scores, borders, stairs))
     is_mean, needs_exact_sums = loss.is_mean or is_poisson, _far_apart(samples)
     exponent = 0
@@ -266,7 +267,7 @@ def _draw_any_loss(loss: Loss, rows: _Rows) -> Callable[[], Fit]:
 
 def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
     """The values of a fit at some scores.  A score before all rows has the value of the first step."""
-    steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, limits=solve.Limits())
+    steps = solve.fit_samples(samples, loss, decreasing=False, bounds=UNBOUNDED, budget=solve.Budget())
     return steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
 
 

@@ -339,4 +339,4 @@ def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[floa
 
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:
     """The staircase of columns, without bounds: log-odds may be infinite."""
-    return of_columns(columns, loss, True, UNBOUNDED, solve.Limits(n_threads=workers), workers)
+    return of_columns(columns, loss, True, UNBOUNDED, solve.Budget(n_threads=workers), workers)

@@ -249,7 +249,7 @@ def _fit_means(
     def fit(rising: bool, bounds: tuple[float, float]) -> grouped.Fitted:
         def fit_large(own: Columns, n_threads: int) -> Staircase:
             # the mean minimises both losses, and the squared error adds no bounds of its own
-            return of_columns(own, SquaredError(), rising, bounds, solve.Limits(), n_threads)
+            return of_columns(own, SquaredError(), rising, bounds, solve.Budget(), n_threads)
 
         return grouped.fit_all(
             source, scale, decreasing=not rising, bounds=bounds, n_threads=workers, fit_large=fit_large
@@ -303,7 +303,7 @@ def _order(groups: grouped.Groups) -> NDArray[np.intp]:
 def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Groups, options: Options) -> StaircaseMap:
     order, ends = _order(groups), np.append(0, np.cumsum(groups.sizes))
     x, y, w = columns
-    limits = solve.Limits(n_threads=threads.num_threads(options.n_threads, threads.ROWS_EACH))
+    limits = solve.Budget(n_threads=threads.num_threads(options.n_threads, threads.ROWS_EACH))
     found: list[Staircase] = []
     for place in np.flatnonzero(groups.sizes).tolist():
         rows = order[ends[place] : ends[place + 1]]

@@ -1,8 +1,18 @@
 """Losses: which function is minimised, which targets are valid, which values can result.
 
-`builtin.py` has the losses by name, `custom.py` those that users define.  Each built-in loss is described once: its
-formula and derivatives are in `_functionals.pxd`, the loops over samples in `_slopes.pxd`.  `rows.py` checks rows
-against a loss; `units.py` scales targets so that derivatives neither overflow nor underflow.
+`builtin.py` has the losses by name, `custom.py` those that users define.  `_functionals.pxd` has the formulas of the
+built-in losses, `_slopes.pxd` the loops over samples.  `rows.py` checks rows against a loss; `units.py` scales targets
+so that derivatives neither overflow nor underflow.
+
+To add a loss:
+1. `_functionals.pxd`: a struct, the value and the slope, with formula and domain in the comment above.
+2. `_slopes.pxd`: its line in `Kind` and `functional`, its branch in `value_of`, `slope_of` and `fill_slopes`.
+3. `builtin.py`: a class with docstring, `name`, `kind` (the number in `Kind`), ranges, and the attributes of `Loss`
+   that differ from their defaults.  They choose the solver, the first bounds and the certificate: bisection and
+   certificate need no change.
+4. This file: its name in the import and in `__all__`.
+5. `tests/loss_table.py`: a row with the formulas in mpmath.
+6. `docs/choosing_a_loss.md`: a line in the table.
 
 Tests: tests/losses.
 """
@@ -54,12 +64,9 @@ if TYPE_CHECKING:  # the kernel has no stub
 for _name in __all__:
     public_class(__name__)(globals()[_name])
 
-_BUILTIN: tuple[type[Loss], ...] = (
-    SquaredError, LogLoss, PoissonDeviance, GammaDeviance, TweedieDeviance, Logistic, Linex, Expectile, Quantile, Huber,
-    PseudoHuber, LogCosh, Power,
-)  # fmt: skip
+_BUILTIN = sorted((kind for kind in Loss.__subclasses__() if kind.kind >= 0), key=lambda kind: kind.kind)
 BY_NAME: dict[str, type[Loss]] = {kind.name: kind for kind in _BUILTIN} | {"squared": SquaredError, "log": LogLoss}
-WITHOUT_DEFAULT: tuple[type[Loss], ...] = (TweedieDeviance, Linex, Power)
+WITHOUT_DEFAULT = tuple(kind for kind in _BUILTIN if kind.parameter and not kind.__init__.__defaults__)
 """Losses whose parameter has no default."""
 
 

@@ -1,14 +1,14 @@
-# The maths of each loss, once: its value, and its slope l'(z) in a form that can be summed without loss.
+# The formulas of each loss: its value, and its slope l'(z) in two parts that can be summed without cancellation.
 #
-# r = z - y; p is the parameter of the loss.  Formula, targets and values of each stand above it.
+# r = z - y; p is the parameter of the loss.  The formula, the targets and the values of each loss stand above it.
 #
-# Far from their minimum, some slopes level off: tanh(40) is 1 in floating point, and 1 - 1 is 0 although tanh(40) -
-# tanh(60) is not.  So a slope is given in two parts: `big`, what it levels off to, and `tail`, the rest, each to full
-# relative precision.  Sums of the one are exact, and sums of the other decide where those cancel.  `curve` is l''(z),
-# or what stands for it where there is none: it only helps to find the root of a sum of slopes quickly.  Some slopes are
-# given in units of p (`unit_of`): then what they level off to is 1.
+# Some slopes level off far from the minimum: tanh(40) is 1 in floating point, and 1 - 1 is 0 although
+# tanh(40) - tanh(60) is not.  A slope therefore has two parts, each with full relative precision: `big`, its limit, and
+# `tail`, the rest.  Big parts are summed exactly; where they cancel, the tails decide.  `curvature` is l''(z), or a
+# substitute where it does not exist: it only speeds up the search for roots.  Huber and similar losses compute slopes
+# in units of p (`unit_of` in `_slopes.pxd`), so that the limit is 1.
 #
-# Assumed of the caller: y and p within their domains, z within the values or at their ends; nothing is NaN.
+# Preconditions: y and p within their domains, z within the values or at their ends; no NaN.
 
 from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, pow, sqrt
 from libc.stdint cimport int32_t, int64_t
@@ -19,7 +19,7 @@ from staircase_fast.arithmetic._branchless cimport lesser
 ctypedef struct Slope:
     double big
     double tail
-    double curve
+    double curvature
 
 
 cdef inline double exp_minus(double x) noexcept nogil:
@@ -217,10 +217,10 @@ cdef inline double pseudo_huber(double d, double z, double y) noexcept nogil:
 
 cdef inline Slope pseudo_huber_slope(double d, double z, double y) noexcept nogil:
     cdef double q = (z - y) / d, size = lesser(fabs(q), 1e150), root = sqrt(1.0 + size * size)
-    cdef double curve = 1.0 / (root * root * root) / d
+    cdef double curvature = 1.0 / (root * root * root) / d
     if size < 1.0:
-        return Slope(0.0, q / root, curve)
-    return Slope(1.0 if q > 0.0 else -1.0, (-1.0 if q > 0.0 else 1.0) / (root * (root + size)), curve)
+        return Slope(0.0, q / root, curvature)
+    return Slope(1.0 if q > 0.0 else -1.0, (-1.0 if q > 0.0 else 1.0) / (root * (root + size)), curvature)
 
 
 # Log-cosh: s**2 log cosh(r/s).  Any targets, any values, scale s > 0.
@@ -269,86 +269,3 @@ cdef inline Slope power_slope(double p, double z, double y) noexcept nogil:
     else:
         slope = pow(size, p - 1.0)
     return Slope(0.0, slope if r > 0.0 else -slope, (p - 1.0) * slope / size if size > 0.0 else 0.0)
-
-
-# Which loss: a type, so that loops are compiled for each.
-
-ctypedef fused functional:
-    SquaredError
-    LogLoss
-    PoissonDeviance
-    GammaDeviance
-    TweedieDeviance
-    Logistic
-    Linex
-    Expectile
-    Quantile
-    Huber
-    PseudoHuber
-    LogCosh
-    Power
-
-
-cdef inline double unit_of(functional f) noexcept nogil:
-    if functional is Huber or functional is PseudoHuber or functional is LogCosh:
-        return f.p
-    else:
-        return 1.0
-
-
-cdef inline double value_of(functional f, double z, double y) noexcept nogil:
-    if functional is SquaredError:
-        return squared_error(z, y)
-    elif functional is LogLoss:
-        return log_loss(z, y)
-    elif functional is PoissonDeviance:
-        return poisson_deviance(f.p, z, y)
-    elif functional is GammaDeviance:
-        return gamma_deviance(z, y)
-    elif functional is TweedieDeviance:
-        return tweedie_deviance(f.p, z, y)
-    elif functional is Logistic:
-        return logistic(f.p, z, y)
-    elif functional is Linex:
-        return linex(f.p, z, y)
-    elif functional is Expectile:
-        return expectile(f.p, z, y)
-    elif functional is Quantile:
-        return quantile(f.p, z, y)
-    elif functional is Huber:
-        return huber(f.p, z, y)
-    elif functional is PseudoHuber:
-        return pseudo_huber(f.p, z, y)
-    elif functional is LogCosh:
-        return log_cosh(f.p, z, y)
-    else:
-        return power(f.p, z, y)
-
-
-cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
-    if functional is SquaredError:
-        return squared_error_slope(z, y)
-    elif functional is LogLoss:
-        return log_loss_slope(z, y)
-    elif functional is PoissonDeviance:
-        return poisson_deviance_slope(f.p, z, y)
-    elif functional is GammaDeviance:
-        return gamma_deviance_slope(z, y)
-    elif functional is TweedieDeviance:
-        return tweedie_deviance_slope(f.p, z, y)
-    elif functional is Logistic:
-        return logistic_slope(f.p, z, y)
-    elif functional is Linex:
-        return linex_slope(f.p, z, y)
-    elif functional is Expectile:
-        return expectile_slope(f.p, z, y)
-    elif functional is Quantile:
-        return quantile_slope(f.p, z, y)
-    elif functional is Huber:
-        return huber_slope(f.p, z, y)
-    elif functional is PseudoHuber:
-        return pseudo_huber_slope(f.p, z, y)
-    elif functional is LogCosh:
-        return log_cosh_slope(f.p, z, y)
-    else:
-        return power_slope(f.p, z, y)

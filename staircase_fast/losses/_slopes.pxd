@@ -1,22 +1,20 @@
-# Slopes of a loss, for many samples at once.
+# Slopes and values of a loss for many samples.
 #
-# A loop is compiled for each loss; which one is chosen here, so that callers need not be.  A user's compiled function
-# is one more loop.
+# `fill` is compiled for each loss, so that the formulas of `_functionals.pxd` are inlined into its loops.  A user's
+# compiled function is one more loop.  A new loss needs a line in `Kind` and `functional`, and a branch in `value_of`,
+# `slope_of` and `fill_slopes`.
 
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
 
 from staircase_fast.arithmetic._branchless cimport lesser
-from staircase_fast.losses._functionals cimport (
-    Expectile, GammaDeviance, Huber, Linex, LogCosh, LogLoss, Logistic, PoissonDeviance, Power, PseudoHuber,
-    Quantile, Slope, SquaredError, TweedieDeviance, functional, slope_of, unit_of, value_of,
-)
+from staircase_fast.losses._functionals cimport *
 
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
 ctypedef double (*data_function)(double z, double y, void *user_data) noexcept nogil
 
-# One number per loss; losses.py has the same.
-cpdef enum Kind:
+# `kind` of the classes in builtin.py, and of compiled.py.
+cdef enum Kind:
     SQUARED_ERROR
     LOG_LOSS
     POISSON_DEVIANCE
@@ -33,18 +31,41 @@ cpdef enum Kind:
     PLAIN_FUNCTION        # a user's derivative(z, y)
     DATA_FUNCTION         # a user's derivative(z, y, user_data)
 
+ctypedef fused functional:
+    SquaredError
+    LogLoss
+    PoissonDeviance
+    GammaDeviance
+    TweedieDeviance
+    Logistic
+    Linex
+    Expectile
+    Quantile
+    Huber
+    PseudoHuber
+    LogCosh
+    Power
+
 ctypedef struct Model:
     int kind
     const double *p           # the parameter of each sample ..
-    Py_ssize_t p_step         # .. or 0: one of all
+    Py_ssize_t p_step         # .. or 0: all samples share one
     void *function            # a user's
     void *user_data
-    bint by_unit              # whether slopes may be given in units of a parameter that is one of all
+    bint by_unit              # slopes may be in units of a parameter that all samples share
 
 ctypedef struct Slopes:       # arrays, an entry per sample
     double *big
-    double *tail
-    double *curve
+    double *tail              # NULL: write values of the loss to `big` instead
+    double *curvature
+
+
+cdef inline Model model_of(description, const double[::1] parameters, bint by_unit):
+    """The model of an object with the attributes kind, address and user_data."""
+    return Model(
+        description.kind, &parameters[0], parameters.shape[0] > 1, <void *><size_t>description.address,
+        <void *><size_t>description.user_data, by_unit
+    )
 
 
 cdef inline bint levels_off(const Model *model) noexcept nogil:
@@ -56,29 +77,76 @@ cdef inline bint levels_off(const Model *model) noexcept nogil:
 
 
 cdef inline bint is_ill_conditioned(const Model *model) noexcept nogil:
-    """Whether rounding z - y, or z + offset, can change a slope by more than a few ulps of it."""
+    """Whether rounding z - y, or z + offset, can change a slope by more than a few of its ulps."""
     return (
         model.kind == LOGISTIC or model.kind == LINEX or model.kind == LOG_COSH
         or (model.kind == POWER and (model.p_step != 0 or model.p[0] > 4.0))
     )
 
 
-cdef inline void fill_noise(
-    const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, double z, Slopes slopes, double *noise
-) noexcept nogil:
-    """The errors of tails, in units of 8 roundings: a few roundings of each, and two of z - y, or of z + offset.
-
-    A loop of its own: within that of `fill`, compilers do not vectorise.
-    """
-    cdef const double *tail = slopes.tail
-    cdef const double *curve = slopes.curve
-    cdef Py_ssize_t i
-    if model.kind == LOGISTIC:
-        for i in range(n):
-            noise[i] = fabs(tail[i]) + 0.25 * curve[i] * fabs(z + model.p[(first + i) * model.p_step])
+cdef inline double unit_of(functional f) noexcept nogil:
+    if functional is Huber or functional is PseudoHuber or functional is LogCosh:
+        return f.p
     else:
-        for i in range(n):
-            noise[i] = fabs(tail[i]) + 0.25 * curve[i] * lesser(fabs(z - y[first + i]), DBL_MAX)
+        return 1.0
+
+
+cdef inline double value_of(functional f, double z, double y) noexcept nogil:
+    if functional is SquaredError:
+        return squared_error(z, y)
+    elif functional is LogLoss:
+        return log_loss(z, y)
+    elif functional is PoissonDeviance:
+        return poisson_deviance(f.p, z, y)
+    elif functional is GammaDeviance:
+        return gamma_deviance(z, y)
+    elif functional is TweedieDeviance:
+        return tweedie_deviance(f.p, z, y)
+    elif functional is Logistic:
+        return logistic(f.p, z, y)
+    elif functional is Linex:
+        return linex(f.p, z, y)
+    elif functional is Expectile:
+        return expectile(f.p, z, y)
+    elif functional is Quantile:
+        return quantile(f.p, z, y)
+    elif functional is Huber:
+        return huber(f.p, z, y)
+    elif functional is PseudoHuber:
+        return pseudo_huber(f.p, z, y)
+    elif functional is LogCosh:
+        return log_cosh(f.p, z, y)
+    else:
+        return power(f.p, z, y)
+
+
+cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
+    if functional is SquaredError:
+        return squared_error_slope(z, y)
+    elif functional is LogLoss:
+        return log_loss_slope(z, y)
+    elif functional is PoissonDeviance:
+        return poisson_deviance_slope(f.p, z, y)
+    elif functional is GammaDeviance:
+        return gamma_deviance_slope(z, y)
+    elif functional is TweedieDeviance:
+        return tweedie_deviance_slope(f.p, z, y)
+    elif functional is Logistic:
+        return logistic_slope(f.p, z, y)
+    elif functional is Linex:
+        return linex_slope(f.p, z, y)
+    elif functional is Expectile:
+        return expectile_slope(f.p, z, y)
+    elif functional is Quantile:
+        return quantile_slope(f.p, z, y)
+    elif functional is Huber:
+        return huber_slope(f.p, z, y)
+    elif functional is PseudoHuber:
+        return pseudo_huber_slope(f.p, z, y)
+    elif functional is LogCosh:
+        return log_cosh_slope(f.p, z, y)
+    else:
+        return power_slope(f.p, z, y)
 
 
 cdef inline Py_ssize_t fill_slopes(
@@ -86,7 +154,7 @@ cdef inline Py_ssize_t fill_slopes(
 ) noexcept nogil:
     """Slopes at z[0], z[z_step], .. of the samples first, first + 1, ..
 
-    Return the first of these where a user's derivative is NaN or decreases, or -1.
+    Return the first sample where a user's derivative is NaN or decreases, or -1.
     """
     if model.kind == SQUARED_ERROR:
         fill(SquaredError(0.0), model, y, first, n, z, z_step, out)
@@ -115,8 +183,15 @@ cdef inline Py_ssize_t fill_slopes(
     elif model.kind == POWER:
         fill(Power(0.0), model, y, first, n, z, z_step, out)
     else:
-        return call(model, y, first, n, z, z_step, out)
+        return fill_by_function(model, y, first, n, z, z_step, out)
     return -1
+
+
+cdef inline void fill_values(
+    const Model *model, const double *y, Py_ssize_t n, const double *z, double *out
+) noexcept nogil:
+    """Values of the loss."""
+    fill_slopes(model, y, 0, n, z, 1, Slopes(out, NULL, NULL))
 
 
 cdef inline void fill(
@@ -127,90 +202,70 @@ cdef inline void fill(
     cdef double unit, at
     cdef Py_ssize_t i
     f.p = model.p[0]
-    if z_step == 0 and model.p_step == 0:     # the usual case: compilers do several rows at once
+    if out.tail == NULL:
+        for i in range(n):
+            if model.p_step:
+                f.p = model.p[first + i]
+            out.big[i] = value_of(f, z[i * z_step], y[first + i])
+        return
+    if z_step == 0 and model.p_step == 0:     # the usual case, which compilers vectorise
         unit = 1.0 if model.by_unit else unit_of(f)
         at = z[0]
         for i in range(n):
             slope = slope_of(f, at, y[first + i])
             out.big[i] = slope.big * unit
             out.tail[i] = slope.tail * unit
-            out.curve[i] = slope.curve * unit
+            out.curvature[i] = slope.curvature * unit
         return
     for i in range(n):
-        if model.p_step:
-            f.p = model.p[first + i]
+        f.p = model.p[(first + i) * model.p_step]
         unit = 1.0 if model.by_unit and not model.p_step else unit_of(f)
         slope = slope_of(f, z[i * z_step], y[first + i])
         out.big[i] = slope.big * unit
         out.tail[i] = slope.tail * unit
-        out.curve[i] = slope.curve * unit
+        out.curvature[i] = slope.curvature * unit
 
 
-cdef inline Py_ssize_t call(
+cdef inline Py_ssize_t fill_by_function(
     const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, const double *z, Py_ssize_t z_step, Slopes out
 ) noexcept nogil:
-    """A user's derivative: one part.  How it curves, a second call nearby tells: well enough to find a root quickly."""
+    """A user's derivative.  A second call nearby estimates the curvature."""
     cdef Py_ssize_t i, bad = -1
     cdef double here, slope, beyond, near
     for i in range(n):
         here = z[i * z_step]
         near = here - (1e-7 * fabs(here) + 1e-30)
-        slope = called(model, here, y[first + i])
-        beyond = called(model, near, y[first + i])
+        slope = call_function(model, here, y[first + i])
+        beyond = call_function(model, near, y[first + i])
         out.tail[i] = slope
         out.big[i] = 0.0
-        out.curve[i] = (slope - beyond) / (here - near)
+        out.curvature[i] = (slope - beyond) / (here - near)
         if bad < 0 and (slope != slope or slope - beyond < -1e-9 * (fabs(slope) + fabs(beyond))):
             bad = first + i
-        if not 0.0 <= out.curve[i] < INFINITY:
-            out.curve[i] = 0.0
+        if not 0.0 <= out.curvature[i] < INFINITY:
+            out.curvature[i] = 0.0
     return bad
 
 
-cdef inline double called(const Model *model, double z, double y) noexcept nogil:
+cdef inline double call_function(const Model *model, double z, double y) noexcept nogil:
     if model.kind == PLAIN_FUNCTION:
         return (<plain_function>model.function)(z, y)
     return (<data_function>model.function)(z, y, model.user_data)
 
 
-cdef inline void fill_values(
-    const Model *model, const double *y, Py_ssize_t n, const double *z, double *out
+cdef inline void fill_errors(
+    const Model *model, const double *y, Py_ssize_t first, Py_ssize_t n, double z, Slopes slopes, double *errors
 ) noexcept nogil:
-    """Values of the loss."""
-    if model.kind == SQUARED_ERROR:
-        values(SquaredError(0.0), model, y, n, z, out)
-    elif model.kind == LOG_LOSS:
-        values(LogLoss(0.0), model, y, n, z, out)
-    elif model.kind == POISSON_DEVIANCE:
-        values(PoissonDeviance(0.0), model, y, n, z, out)
-    elif model.kind == GAMMA_DEVIANCE:
-        values(GammaDeviance(0.0), model, y, n, z, out)
-    elif model.kind == TWEEDIE_DEVIANCE:
-        values(TweedieDeviance(0.0), model, y, n, z, out)
-    elif model.kind == LOGISTIC:
-        values(Logistic(0.0), model, y, n, z, out)
-    elif model.kind == LINEX:
-        values(Linex(0.0), model, y, n, z, out)
-    elif model.kind == EXPECTILE:
-        values(Expectile(0.0), model, y, n, z, out)
-    elif model.kind == QUANTILE:
-        values(Quantile(0.0), model, y, n, z, out)
-    elif model.kind == HUBER:
-        values(Huber(0.0), model, y, n, z, out)
-    elif model.kind == PSEUDO_HUBER:
-        values(PseudoHuber(0.0), model, y, n, z, out)
-    elif model.kind == LOG_COSH:
-        values(LogCosh(0.0), model, y, n, z, out)
-    else:
-        values(Power(0.0), model, y, n, z, out)
+    """Errors of tails in units of 8 roundings: a few roundings of the tail, and two of z - y, or of z + offset.
 
-
-cdef inline void values(
-    functional f, const Model *model, const double *y, Py_ssize_t n, const double *z, double *out
-) noexcept nogil:
+    A loop of its own: inside `fill` it would prevent vectorisation.
+    """
+    cdef const double *tail = slopes.tail
+    cdef const double *curvature = slopes.curvature
     cdef Py_ssize_t i
-    f.p = model.p[0]
-    for i in range(n):
-        if model.p_step:
-            f.p = model.p[i]
-        out[i] = value_of(f, z[i], y[i])
+    if model.kind == LOGISTIC:
+        for i in range(n):
+            errors[i] = fabs(tail[i]) + 0.25 * curvature[i] * fabs(z + model.p[(first + i) * model.p_step])
+    else:
+        for i in range(n):
+            errors[i] = fabs(tail[i]) + 0.25 * curvature[i] * lesser(fabs(z - y[first + i]), DBL_MAX)

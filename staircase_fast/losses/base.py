@@ -8,6 +8,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.arithmetic.exact import Extent
 from staircase_fast.errors import refuse_entries
 from staircase_fast.inputs.columns import read_array
 from staircase_fast.losses import _losses
@@ -45,16 +46,35 @@ class Loss:
     value_range: tuple[float, float] = (-math.inf, math.inf)
     """The least and the greatest value."""
 
-    kind: ClassVar[int]  # its number in `_slopes.pxd`
+    kind: ClassVar[int]  # its number in `_slopes.pxd`; -1 if it has none
     parameter: ClassVar[str] = ""  # the name of its parameter, if it has one
-    is_mean: bool = False  # the minimiser is the mean of the targets
-    is_location: bool = False  # a function of z - y with its minimum at 0
-    allows_infinite_values: ClassVar[bool] = False
     has_values: ClassVar[bool] = True  # `value` can be evaluated
     has_derivative: ClassVar[bool] = True  # `derivative` can be evaluated
-    by_rounds: ClassVar[bool] = False  # may be solved by bisection rounds
-    scales: ClassVar[bool] = False  # l(c z, c y) is l(z, y) times a power of c
+    address = user_data = 0  # of a user's compiled derivative
+    in_python: bool = False  # the derivative is a user's Python function
+
+    # how it is fitted (bisection/solve.py)
+    solver: ClassVar[str] = "rounds"  # the key of its solver in `SOLVERS`
+    is_mean: bool = False  # the minimiser is the mean of the targets
+    by_rounds: ClassVar[bool] = True  # the solver uses bisection rounds
+    is_location: ClassVar[bool] = False  # a function of z - y with its minimum at 0
+    first_bounds: ClassVar[str] = "targets"  # the key of its first bounds in `FIRST_RUNS`
+    side: str = "either"  # which minimiser is returned: "lower", "middle", "upper"; "either": unique, or the middle
+    minimises_at_targets: ClassVar[bool] = False  # minimisers are targets
+    levels_off: ClassVar[bool] = False  # slopes level off to +-1 in units of its parameter
+    allows_infinite_values: ClassVar[bool] = False
+    extreme_targets: tuple[bool, bool] = (False, False)  # targets 0, 1 want a value where the loss of others is inf
+
+    # how it scales (units.py)
+    scales: ClassVar[bool] = False  # l(c z, c y) is l(z, y) times c**degree
+    degree: float = 2.0
+    has_power_slopes: ClassVar[bool] = False  # slopes are powers of distances; the parameter is the degree
     has_unit: ClassVar[bool] = False  # its parameter has the unit of the targets, so it is multiplied by c as well
+
+    def __init_subclass__(cls) -> None:
+        cls.by_rounds = cls.solver in ("rounds", "exponentials")
+        if "is_mean" not in vars(cls):
+            cls.is_mean = cls.solver == "mean"
 
     def __init__(self) -> None:
         if type(self) is Loss:
@@ -110,10 +130,9 @@ class Loss:
         array([0.5, 1. ])
         """
         arguments, shape = self._arguments(z, y)
-        parameters, z, y = arguments
-        big, tail, curve = np.empty((3, len(z)))
-        _losses.slopes(self.kind, parameters, 0, 0, z, y, big, tail, curve)
-        return (big + tail).reshape(shape)[()]
+        out = np.empty((3, len(arguments[1])))
+        _losses.slopes(self, *arguments, out)
+        return (out[0] + out[1]).reshape(shape)[()]
 
     def _arguments(
         self, z: ColumnLike, y: ColumnLike
@@ -148,6 +167,20 @@ class Loss:
         in y alone, so the cost of a step is that of its mean as a target.
         """
         return float(np.sum(shares * self.value(means.clip(*bounds), means)))
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A function of z in which the slope is z - y, if the minimiser is a mean; otherwise z.
+
+        Losses whose minimiser is a mean are convex in this parameter, even if not in z.
+        """
+        return z
+
+    def has_integer_slopes(self, targets: NDArray[np.float64]) -> bool:
+        """Whether the limits of slopes at infinity are integers, in units of the parameter."""
+        return self.levels_off and not self.per_sample
+
+    def check_spread(self, targets: Extent) -> None:
+        """Refuse parameters that make slopes overflow or underflow for these targets."""
 
     @property
     def parameters(self) -> NDArray[np.float64]:

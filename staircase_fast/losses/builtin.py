@@ -8,16 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.inputs.options import check_choice
+from staircase_fast.arithmetic.exact import Extent
+from staircase_fast.errors import InvalidInputError, refuse_entries
+from staircase_fast.inputs.options import check_choice, check_number
 from staircase_fast.losses.base import Loss
-from staircase_fast.losses.parameters import (
-    check_linex_shape,
-    check_logistic_offset,
-    check_parameter,
-    check_tweedie_power,
-)
+from staircase_fast.losses.parameters import check_parameter
 from staircase_fast.typing import ColumnLike
 
+WIDE_EXPONENTS = 600.0  # exponentials of larger numbers may overflow when summed
 _LEAST = 5e-324  # the least float above 0
 
 
@@ -33,7 +31,11 @@ class SquaredError(Loss):
 
     name = "squared_error"
     kind = 0
-    is_mean = is_location = True
+    solver = "mean"
+    is_location = True
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 2.0 * z
 
     def cost_of_means(
         self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
@@ -56,7 +58,11 @@ class LogLoss(Loss):
     name = "log_loss"
     kind = 1
     target_range = value_range = (0.0, 1.0)
-    is_mean = True
+    solver = "mean"
+    extreme_targets = (True, True)
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.log(z) - np.log1p(-z)
 
 
 class PoissonDeviance(Loss):
@@ -79,6 +85,8 @@ class PoissonDeviance(Loss):
     kind = 2
     parameter = "exposure"
     target_range = value_range = (0.0, math.inf)
+    solver = "rates"
+    extreme_targets = (True, False)
 
     def __init__(self, exposure: ColumnLike = 1.0) -> None:
         self.exposure = check_parameter("exposure", exposure, _LEAST, math.inf)
@@ -87,6 +95,9 @@ class PoissonDeviance(Loss):
     def is_mean(self) -> bool:  # type: ignore[override]
         """Whether the minimiser is the mean of the targets."""
         return bool(np.all(self.exposure == 1.0))
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.log(z)
 
 
 class GammaDeviance(Loss):
@@ -102,7 +113,10 @@ class GammaDeviance(Loss):
     name = "gamma_deviance"
     kind = 3
     target_range = value_range = (_LEAST, math.inf)
-    is_mean = True
+    solver = "mean"
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -1.0 / z
 
 
 class TweedieDeviance(Loss):
@@ -124,15 +138,21 @@ class TweedieDeviance(Loss):
     name = "tweedie_deviance"
     kind = 4
     parameter = "power"
-    is_mean = True
+    solver = "mean"
 
     def __init__(self, power: float) -> None:
-        self.power = check_tweedie_power(power)
+        self.power = check_number("power", power)
+        if 0 < self.power < 1:
+            raise InvalidInputError("power", "must be <= 0 or >= 1", value=self.power)
         if self.power == 0:
             return
         self.value_range = (0.0 if self.power < 2 else _LEAST, math.inf)
         if self.power > 0:
             self.target_range = self.value_range
+        self.extreme_targets = (1 <= self.power < 2, False)
+
+    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 2.0 * (np.log(z) if self.power == 1 else z ** (1.0 - self.power) / (1.0 - self.power))
 
     def cost_of_means(
         self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
@@ -171,14 +191,21 @@ class Logistic(Loss):
     """
 
     name = "logistic"
-    by_rounds = True
     kind = 5
-    allows_infinite_values = True
     parameter = "offset"
     target_range = (0.0, 1.0)
+    first_bounds = "log_odds"
+    allows_infinite_values = True
+    extreme_targets = (True, True)
 
     def __init__(self, offset: ColumnLike = 0.0) -> None:
-        self.offset = check_logistic_offset(offset)
+        self.offset = check_parameter("offset", offset, -math.inf, math.inf)
+        column = np.asarray(self.offset)
+        # a sum of an offset and log-odds must be finite
+        refuse_entries("offset", "must be between -1e300 and 1e300", column, np.abs(column) > 1e300)
+
+    def has_integer_slopes(self, targets: NDArray[np.float64]) -> bool:
+        return bool(np.all((targets == 0) | (targets == 1)))
 
 
 class Linex(Loss):
@@ -197,13 +224,24 @@ class Linex(Loss):
     """
 
     name = "linex"
-    by_rounds = True
     kind = 6
     parameter = "shape"
+    solver = "exponentials"
     is_location = True
 
     def __init__(self, shape: ColumnLike) -> None:
-        self.shape = check_linex_shape(shape)
+        self.shape = check_parameter("shape", shape, -math.inf, math.inf)
+        column = np.asarray(self.shape)
+        refuse_entries("shape", "must not be 0", column, np.equal(column, 0))
+
+    def check_spread(self, targets: Extent) -> None:
+        shapes = np.asarray(self.shape)
+        sizes = np.abs(shapes)
+        refuse_entries("shape", "must be between 1e-250 and 1e250 in size", shapes, (sizes < 1e-250) | (sizes > 1e250))
+        spread = targets.highest * 0.5 - targets.lowest * 0.5
+        if shapes.min() < 0 < shapes.max() and not float(sizes.max()) * spread < WIDE_EXPONENTS / 2:
+            requirement = f"times the range of targets must be below {WIDE_EXPONENTS:g} if shapes have both signs"
+            raise InvalidInputError("shape", requirement, found=f"got {sizes.max()} and {2 * spread}")
 
 
 class Expectile(Loss):
@@ -224,7 +262,7 @@ class Expectile(Loss):
     name = "expectile"
     kind = 7
     parameter = "level"
-    is_location = scales = by_rounds = True
+    is_location = scales = True
 
     def __init__(self, level: ColumnLike = 0.5) -> None:
         self.level = check_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
@@ -253,7 +291,8 @@ class Quantile(Loss):
     name = "quantile"
     kind = 8
     parameter = "level"
-    is_location = scales = by_rounds = True
+    is_location = scales = levels_off = minimises_at_targets = True
+    degree = 1.0
 
     def __init__(self, level: ColumnLike = 0.5, side: Literal["lower", "middle", "upper"] = "lower") -> None:
         self.level = check_parameter("level", level, _LEAST, math.nextafter(1.0, 0.0))
@@ -284,8 +323,7 @@ class Huber(Loss):
     name = "huber"
     kind = 9
     parameter = "delta"
-    is_location = scales = by_rounds = True
-    has_unit = True
+    is_location = scales = levels_off = has_unit = True
 
     def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = check_parameter("delta", delta, _LEAST, math.inf)
@@ -309,8 +347,7 @@ class PseudoHuber(Loss):
     name = "pseudo_huber"
     kind = 10
     parameter = "delta"
-    is_location = scales = by_rounds = True
-    has_unit = True
+    is_location = scales = levels_off = has_unit = True
 
     def __init__(self, delta: ColumnLike = 1.0) -> None:
         self.delta = check_parameter("delta", delta, _LEAST, math.inf)
@@ -334,8 +371,7 @@ class LogCosh(Loss):
     name = "log_cosh"
     kind = 11
     parameter = "scale"
-    is_location = scales = by_rounds = True
-    has_unit = True
+    is_location = scales = levels_off = has_unit = True
 
     def __init__(self, scale: ColumnLike = 1.0) -> None:
         self.scale = check_parameter("scale", scale, _LEAST, math.inf)
@@ -363,7 +399,12 @@ class Power(Loss):
     name = "power"
     kind = 12
     parameter = "exponent"
-    is_location = scales = by_rounds = True
+    is_location = scales = has_power_slopes = True
 
     def __init__(self, exponent: ColumnLike) -> None:
         self.exponent = check_parameter("exponent", exponent, math.nextafter(1.0, 2.0), math.inf)
+
+    @property
+    def degree(self) -> float:  # type: ignore[override]
+        """The largest exponent."""
+        return float(self.parameters.max())

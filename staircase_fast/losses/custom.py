@@ -51,9 +51,9 @@ class Custom(Loss):
     """
 
     name = "custom"
-    by_rounds = True
-    has_values = False
     kind = -1
+    first_bounds = "derivative"
+    has_values = False
     allows_infinite_values = True
 
     def __init__(
@@ -67,8 +67,9 @@ class Custom(Loss):
         self.args = _check_args(derivative, args, compiled=self.compiled is not None)
         self.value_range = _check_domain(domain)
         self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
+        self.in_python = self.compiled is None
         if self.compiled is not None:
-            self.kind = self.compiled.kind  # type: ignore[misc]
+            self.kind, self.address, self.user_data = self.compiled[:3]  # type: ignore[misc]
 
     def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """Unknown: a Custom loss is defined by its derivative."""
@@ -77,10 +78,10 @@ class Custom(Loss):
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z, as the function returns it."""
         pair = self._check_pair(z, y)
-        if self.compiled is None:
+        if self.in_python:
             return self.function(*pair, *self.args)
         flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
-        return self.slopes(flat[0], flat[1])[0].reshape(np.broadcast(*pair).shape)[()]
+        return self.slopes(flat[0], flat[1]).reshape(np.broadcast(*pair).shape)[()]
 
     def slopes(
         self,
@@ -88,23 +89,22 @@ class Custom(Loss):
         y: NDArray[np.float64],
         rows: Callable[[], NDArray[np.intp]] | None = None,
         optional: int = 0,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Checked derivatives and second derivatives (zeros if unknown) of samples with these targets.
+    ) -> NDArray[np.float64]:
+        """Checked derivatives of samples with these targets.
 
         `rows` returns the positions of the samples, if these are not all.  The last `optional` ones may be NaN.
         """
-        if self.compiled is None:
+        if self.in_python:
             args = self.args
             if rows is not None and any(np.ndim(arg) for arg in args):
                 chosen = rows()
                 args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in args)
-            found = _check_slopes(self.function(z, y, *args), z, rows, self.numbers, optional)
-            return found, np.zeros(len(z))
-        big, tail, curve = np.empty((3, len(z)))
-        bad = _losses.slopes(self.kind, NO_PARAMETER, *self.compiled[1:3], z, y, big, tail, curve)
+            return _check_slopes(self.function(z, y, *args), z, rows, self.numbers, optional)
+        out = np.empty((3, len(z)))
+        bad = _losses.slopes(self, NO_PARAMETER, z, y, out)
         if bad >= 0:
-            refuse_slope(tail[bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
-        return tail, curve
+            refuse_slope(out[1, bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
+        return out[1]
 
     @property
     def per_sample(self) -> bool:
@@ -167,6 +167,7 @@ class UpdateRule(Loss):
     """
 
     name = "update_rule"
+    solver = "update_rule"
     has_values = has_derivative = False
     kind = -1
 

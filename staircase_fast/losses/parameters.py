@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import read_array
-from staircase_fast.inputs.options import check_number
 from staircase_fast.typing import ColumnLike
 
 
@@ -26,30 +25,6 @@ def check_parameter(argument: str, parameter: ColumnLike, low: float, high: floa
         return float(numbers)
     numbers.setflags(write=False)
     return numbers
-
-
-def check_tweedie_power(power: object) -> float:
-    """A power for which a Tweedie distribution exists."""
-    found = check_number("power", power)
-    if 0 < found < 1:
-        raise InvalidInputError("power", "must be <= 0 or >= 1", value=found)
-    return found
-
-
-def check_linex_shape(shape: ColumnLike) -> float | NDArray[np.float64]:
-    """Shapes other than 0."""
-    found = check_parameter("shape", shape, -math.inf, math.inf)
-    column = np.asarray(found)
-    refuse_entries("shape", "must not be 0", column, np.equal(column, 0))
-    return found
-
-
-def check_logistic_offset(offset: ColumnLike) -> float | NDArray[np.float64]:
-    """Offsets that leave room for log-odds."""
-    found = check_parameter("offset", offset, -math.inf, math.inf)
-    column = np.asarray(found)
-    refuse_entries("offset", "must be between -1e300 and 1e300", column, np.abs(column) > 1e300)
-    return found
 
 
 def range_text(low: float, high: float) -> str:

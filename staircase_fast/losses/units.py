@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent
-from staircase_fast.errors import refuse_entries
+from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import Column
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _ORDINARY = 64  # slopes of targets between 2**-64 and 2**64 need no unit
 _SPAN = 1000  # exponents that a float64 has room for below 1, and
 _ABOVE = 900  # above 1, if there are sums
-_WIDE = 600.0  # exponents of Linex whose exponentials can be added
 _FAR = 60  # Huber and its kin are squares, to the last bit, if `delta` is 2 to this times the targets
 
 
@@ -68,19 +67,19 @@ def exponent_of(targets: NDArray[np.float64], loss: Loss) -> int:
 
 
 def _is_mixed(loss: Loss) -> bool:
-    """Whether samples have several exponents, so that each would be scaled by another factor."""
-    return loss.name == "power" and len(loss.parameters) > 1
+    """Whether samples have several degrees, so that each would be scaled by another factor."""
+    return loss.has_power_slopes and loss.per_sample
 
 
 def _power(loss: Loss) -> float:
     """The power of distances that slopes grow with, at least 1."""
-    return max(1.0, float(loss.parameters.max()) - 1.0) if loss.name == "power" else 1.0
+    return max(1.0, loss.degree - 1.0)
 
 
 def _exponent(low: float, high: float, loss: Loss) -> int:
     """The exponent of the size of targets: of distances between them, if slopes are powers of those."""
     size = max(abs(low), abs(high))
-    if loss.name == "power":
+    if loss.has_power_slopes:
         size = max(high * 0.5 - low * 0.5, size * 2.0**-40)
     return math.frexp(size)[1]
 
@@ -91,17 +90,15 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
     if weights.least < math.ldexp(weights.highest, -_ABOVE):
         requirement = f"must be at least 2**-{_ABOVE} of the greatest, {weights.highest:g}, for {loss.name}"
         refuse_entries(names[1], requirement, w, (w > 0) & (w < math.ldexp(weights.highest, -_ABOVE)))
-    if loss.name == "linex":
-        _check_shapes(targets, loss)
+    loss.check_spread(targets)
     if not loss.scales:
         return
     exponent, power = _exponent(targets.lowest, targets.highest, loss), _power(loss)
     size = max(abs(targets.lowest), abs(targets.highest))
     if _is_mixed(loss) and abs(exponent) * power > _ABOVE:
-        raise ValueError(
-            f"`{names[0]}` must lie within 2**-{_ABOVE / power:.0f} and 2**{_ABOVE / power:.0f} where exponents differ "
-            f"and the greatest is {power + 1:g}; got {size!r}."
-        )
+        n = f"{_ABOVE / power:.0f}"
+        requirement = f"must lie within 2**-{n} and 2**{n} if exponents differ and the greatest is {power + 1:g}"
+        raise InvalidInputError(names[0], requirement, value=size)
     span = _SPAN if power > 1 else _SPAN + _ABOVE
     least = math.ldexp(1.0, max(exponent - span, -1074))
     if targets.least < least:
@@ -121,15 +118,3 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
 def _refuse_small(name: str, limit: str, y: Column, w: Column, loss: Loss, least: float) -> None:
     bad: NDArray[Any] = (y != 0) & (np.abs(y) < least)
     refuse_entries(name, f"must be 0 or at least {limit}, for {loss.name}", y, bad & (w > 0) if len(w) else bad)
-
-
-def _check_shapes(targets: Extent, loss: Loss) -> None:
-    """Refuse shapes that make slopes overflow or underflow, and those of both signs that do so on both sides."""
-    shapes, sizes = np.asarray(getattr(loss, loss.parameter)), np.abs(loss.parameters)
-    refuse_entries("shape", "must be between 1e-250 and 1e250 in size", shapes, (sizes < 1e-250) | (sizes > 1e250))
-    size, shape = targets.highest * 0.5 - targets.lowest * 0.5, float(np.max(np.abs(shapes)))
-    if float(shapes.min()) < 0 < float(shapes.max()) and not shape * size < _WIDE / 2:
-        raise ValueError(
-            f"`shape` times the range of targets must be below {_WIDE:g} if shapes of both signs are mixed; "
-            f"got {shape} and {2 * size}."
-        )

@@ -241,7 +241,7 @@ class Accumulator:
 
     def _fit(self, run: Run, bounds: Bounds, limits: tuple[float, float]) -> Staircase:
         if isinstance(run.columns, RawRows):
-            budget = solve.Limits(n_threads=threads.num_threads(None, threads.ROWS_EACH))
+            budget = solve.Budget(n_threads=threads.num_threads(None, threads.ROWS_EACH))
             return of_columns(run.columns, self._loss, self._increasing, bounds, budget, None)
         low, high = self._loss.value_range
         limits = max(limits[0], low), min(limits[1], high)

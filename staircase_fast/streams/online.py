@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, order_of
-from staircase_fast.bisection import solve
+from staircase_fast.bisection.closed_forms import rates_of
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_direction, check_number, check_scalar
@@ -219,7 +219,7 @@ class Online(Saved):
         steps = Steps(*self._blocks.steps(*self._loss.value_range))
         if not isinstance(self._loss, PoissonDeviance) or self._loss.exposure == 1:
             return steps
-        rates = solve.rates_of(steps.values, float(self._loss.exposure))
+        rates = rates_of(steps.values, float(self._loss.exposure))
         first = np.flatnonzero(np.append(True, rates[1:] != rates[:-1]))  # equal rates become one step
         if len(first) == len(rates):
             return steps._replace(values=rates)

@@ -18,6 +18,7 @@ import staircase_fast as sf
 from staircase_fast import losses
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, extent_of, scale_of
 from staircase_fast.bisection import solve
+from staircase_fast.bisection.samples import Samples
 from staircase_fast.calibration import _venn
 from staircase_fast.groups import _groups, grouped
 from staircase_fast.inputs.rows import check_weights
@@ -275,7 +276,7 @@ def test_rounds_end_if_a_number_is_no_longer_finite(loss, column, bad):
     targets = rng.integers(0, 2, 40).astype(float) if loss.name == "logistic" else rng.normal(size=40)
     columns = {"targets": targets, "weights": rng.uniform(0.5, 1.0, 40)}
     columns[column][[3, 20]] = bad
-    samples = solve.Samples(np.arange(40.0), **columns, parameters=loss.parameters, ends=np.empty(0, np.uint8))
+    samples = Samples(np.arange(40.0), **columns, parameters=loss.parameters, ends=np.empty(0, np.uint8))
     runs = solve.rounds_of(samples, loss)
     while len(runs.open) and runs.n_rounds < 1000:
         runs.cut_all(halve=False, tol=0.0, deadline=np.inf)
