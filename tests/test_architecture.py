@@ -63,3 +63,9 @@ def test_each_room_introduces_itself(path):
     assert len(text) > 100, "what is the room for, and which path does data take through it?"
     assert len(text.splitlines()) <= 25
     assert "Tests: tests/" in text
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_are_short(path):
+    most = 450 if path.suffix == ".py" else 300
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= most

@@ -252,7 +252,7 @@ def _certify_groups(
     used, starts = np.unique(numbers[order], return_index=True)
     gap, worst, failed = 0.0, (-1.0, -1), []
     for number, rows in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
-        key = column.key_of(number)
+        key = column.key(number)
         part = {argument: values[rows] for argument, values in data.items() if argument != "groups"}
         with located(options, rows=rows):
             proof = sf.certify(model[key], **part, **settings)

@@ -135,7 +135,7 @@ class Online(Saved):
         >>> online.append(0.4, 1)
         Traceback (most recent call last):
             ...
-        ValueError: `score` must be >= 0.5, the newest one; got 0.4.
+        staircase_fast.InvalidInputError: `score` must be >= 0.5, the newest one; got 0.4.
         """
         with self._lock:
             newest = self._blocks.newest

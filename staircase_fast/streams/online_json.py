@@ -73,7 +73,7 @@ def _is_linex(loss: Loss) -> bool:
 
 
 def _scale_of(targets: Extent, weights: Extent, n_rows: int) -> Scale:
-    return Scale(*_scan.roomy_scale_of((-1, *targets), (-1, *weights), n_rows))
+    return Scale(**_scan.roomy_scale_of((-1, *targets), (-1, *weights), n_rows))
 
 
 def _integers(words: NDArray[np.uint64], *, signed: bool) -> list[int]:

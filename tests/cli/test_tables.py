@@ -300,11 +300,12 @@ def test_nothing_waits_for_the_read_ahead():
 
 
 def test_devices_are_written_to_and_not_replaced(tmp_path):
-    files.write_text("/dev/null", "x")
+    with files.replacing("/dev/null") as file:
+        file.write(b"x")
     with open("/dev/null", "rb") as file:
         assert file.read() == b""
-    with pytest.raises(OSError, match="No space"):
-        files.write_text("/dev/full", "x")
+    with pytest.raises(OSError, match="No space"), files.replacing("/dev/full") as file:
+        file.write(b"x")
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):

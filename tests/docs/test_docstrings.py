@@ -24,7 +24,10 @@ CODES = {
     "EX01",  # an example
 }  # fmt: skip
 # methods for use inside the package: they need no example
-INTERNAL = {"arguments", "cost_of_means", "of_rows", "parts", "slopes", "sort_keys"}
+INTERNAL = {
+    "arguments", "check_spread", "cost_of_means", "has_integer_slopes", "natural_parameter", "of_rows", "parts",
+    "slopes", "sort_keys",
+}  # fmt: skip
 
 
 def public_modules():
