@@ -132,7 +132,8 @@ class BuildExt(build_ext):
     def run(self):
         # cythonize compares the dates of .pyx and .pxd files only, but the directives are in this file.
         changed = os.path.getmtime("setup.py")
-        stale = any(os.path.getmtime(c) < changed for c in glob(f"{C_DIR}/**/*.c", recursive=True))
+        made = [f"{C_DIR}/{os.path.splitext(extension.sources[0])[0]}.c" for extension in self.extensions]
+        stale = any(os.path.exists(c) and os.path.getmtime(c) < changed for c in made)
         translated = cythonize(
             self.extensions,
             build_dir=C_DIR,
