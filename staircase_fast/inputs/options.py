@@ -58,6 +58,8 @@ def check_scalar(argument: str, number: object) -> float:
         return as_real(number)
     except MemoryError:
         raise
+    except OverflowError:
+        raise InvalidTypeError(argument, "must be within float64", value=number) from None
     except Exception:  # noqa: BLE001  (an object of any class)
         raise InvalidTypeError(argument, "must be a number", value=number) from None
 

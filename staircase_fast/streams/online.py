@@ -26,6 +26,7 @@ from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike, public
 
 _NUMBERS = frozenset((float, int, bool, np.float64))  # types that need no further checks
 _EXACT = 2.0**53  # every integer below this is a float
+_GREATEST = float(np.finfo(np.float64).max)
 _KERNEL_TYPES = (np.float64, np.uint8, np.int64)
 
 
@@ -147,7 +148,7 @@ class Online(Saved):
                 and newest <= score
                 and -_EXACT < score < _EXACT
                 and lowest <= target <= highest
-                and 0 < sample_weight < math.inf
+                and 0 < sample_weight <= _GREATEST
             ):
                 self._stairs = None  # before the row is added: an interrupt may come after it
                 self._blocks.append(float(score), float(target), float(sample_weight))

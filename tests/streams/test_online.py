@@ -412,6 +412,9 @@ def test_no_rows_and_rows_of_weight_0_change_nothing(loss):
         ((3, 1.5), r"`target` must be in \[0, 1\] for log_loss; got 1.5"),
         ((3, 1, -1.5), "`sample_weight` must be >= 0; got -1.5"),
         ((3, 1, math.inf), "`sample_weight` must be finite; got inf"),
+        ((10**400, 1), "`score` must be within float64; got 1000"),
+        ((3, 10**400), "`target` must be within float64; got 1000"),
+        ((3, 1, 10**400), "`sample_weight` must be within float64; got 1000"),
     ],
 )
 def test_a_bad_row_is_refused_by_name_and_value(row, message):
