@@ -27,7 +27,7 @@ TESTS = HERE.parent
 KERNEL_TESTS = "arithmetic/test_scan.py", "stack", "staircase/test_lookup.py", "threads/test_changing_inputs.py"
 ROUNDS_TESTS = "bisection/test_anytime.py", "losses/test_custom.py"
 # Sanitizers change how much memory and time a process needs, so tests that limit or measure these are left out.
-NOT_HERE = "not a_lack_of_memory and not memory_is_given_back and not time_limit"
+NOT_HERE = "not a_lack_of_memory and not memory_is_released and not time_limit"
 
 BAD_READ = """
 import numpy as np
