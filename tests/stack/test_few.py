@@ -1,12 +1,14 @@
 """Few rows take one compiled call, with the same result as the general path."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
-from comparing import assert_same_bits, assert_steps
+from comparing import assert_same_bits, assert_same_staircase, assert_steps
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import fitted_steps
-from strategies import TARGETS, WEIGHTS, kinds, rows
+from strategies import SCORES, TARGETS, WEIGHTS, kinds, rows
 
 import staircase_fast as sf
 from staircase_fast.arithmetic.exact import scale_of
@@ -20,6 +22,26 @@ ORDINARY = rows(
     targets=kinds(TARGETS, "labels", "plateaus", "integers", "decimals", "neighbours"),
     weights=kinds(WEIGHTS, "one", "decimals", "neighbours"),
 )
+# rows of every kind; half of them have ties and integer targets, which other types than float64 can hold
+EVERY_KIND = rows() | rows(
+    scores=kinds(SCORES, "ties", "zeros of both signs", "infinities"),
+    targets=kinds(TARGETS, "labels", "integers", "big integers"),
+)
+FLOATS = st.sampled_from([np.float64, np.float32])
+TYPES = st.sampled_from([np.float64, np.float32, np.int64, np.int32, np.int8, np.uint8])
+
+
+def as_type(column, dtype, *, strided):
+    """The column in another type, if that changes no entry; if `strided`, with gaps in memory."""
+    with np.errstate(all="ignore"):
+        converted = column.astype(dtype)
+    if not np.array_equal(converted, column):
+        converted = column
+    return np.repeat(converted, 2)[::2] if strided else converted
+
+
+def general_path():
+    return mock.patch.object(sorted_rows, "FEW_ROWS", 0)
 
 
 def few(scores, targets, weights, *, decreasing=False, bounds=UNBOUNDED, loss=None):
@@ -46,6 +68,27 @@ def test_the_short_path_gives_the_same_staircase(rows, decreasing, bounds):
     assert found is not None
     for one, other in zip(found, many(*rows, decreasing=decreasing, bounds=bounds)[:5], strict=True):
         assert_same_bits(one, other + 0)
+
+
+@given(EVERY_KIND, FLOATS, TYPES, st.booleans(), st.booleans(), st.sampled_from([None, (0.0, 1.0)]))
+def test_both_paths_fit_the_same_staircase_to_rows_of_every_kind(rows, floats, number, strided, increasing, bounds):
+    x, y = as_type(rows.scores, floats, strided=strided), as_type(rows.targets, number, strided=strided)
+    options = {"increasing": increasing, "bounds": bounds}
+    for w in (as_type(rows.weights, np.float64, strided=strided), None):
+        found = sf.fit(x, y, sample_weight=w, **options)
+        with general_path():
+            assert_same_staircase(found, sf.fit(x, y, sample_weight=w, **options))
+
+
+@given(EVERY_KIND, TYPES, st.booleans(), st.booleans())
+def test_both_paths_give_the_same_regression_of_rows_of_every_kind(rows, number, strided, increasing):
+    y = as_type(rows.targets, number, strided=strided)
+    for w in (as_type(rows.weights, np.float64, strided=strided), None):
+        found = sf.isotonic_regression(y, weights=w, increasing=increasing)
+        with general_path():
+            expected = sf.isotonic_regression(y, weights=w, increasing=increasing)
+        for one, other in zip(found, expected, strict=True):
+            assert_same_bits(one, other)
 
 
 @given(rows())
