@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
@@ -56,13 +55,11 @@ def pushed(rule: UpdateRule, stack: Stack | None, block: Block, *, decreasing: b
 
 def blocks(stack: Stack | None) -> list[Block]:
     """All blocks, in the order of their rows."""
-    return list(_downwards(stack))[::-1]
-
-
-def _downwards(stack: Stack | None) -> Iterator[Block]:
+    found = []
     while stack is not None:
-        yield stack.top
+        found.append(stack.top)
         stack = stack.below
+    return found[::-1]
 
 
 def _merged(rule: UpdateRule, one: Block, two: Block) -> tuple[float, Any]:
