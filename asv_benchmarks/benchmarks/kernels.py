@@ -37,11 +37,11 @@ class Survey:
         self.table = self.time_survey()
         alive = self.time_plan(n)
         directory = np.empty(len(alive) // 32 + 1, dtype=np.uint64)
-        self.n_live = _survey.index_live(alive, directory)
-        atoms, atom_runs, _ = survey.find_atoms(self.sample, self.map, alive, self.n_live)
-        self.live = survey.LiveBuckets(self.map, directory, atoms, atom_runs)
+        n_live = _survey.index_live(alive, directory)
+        atoms, atom_runs, _ = survey.find_atoms(self.sample, self.map, alive, n_live)
+        self.live = survey.LiveBuckets(n_live, self.map, directory, atoms, atom_runs)
         self.found, self.runs = self.time_collect()
-        if self.table.ndim == 1:
+        if self.table.shape[1] == 1:
             _collect.sum_labels(self.table, directory, atom_runs, *self.found, *self.runs)
 
     def time_survey(self, *_):
@@ -51,12 +51,12 @@ class Survey:
         return survey.plan(self.table, n, self.scale.greatest, len(self.shares), decreasing=False)
 
     def time_collect(self, *_):
-        summed = self.table.ndim > 1
-        return survey.collect(self.rows, self.scale, self.live, self.n_live, self.shares, summed=summed)
+        summed = self.table.shape[1] > 1
+        return survey.collect(self.rows, self.scale, self.live, self.shares, summed=summed)
 
     def time_finish(self, n, targets, n_threads):
         survey.finish(
-            self.found, self.runs, self.scale, self.live, self.n_live, n_threads, len(self.rows.weights) > 0,
+            self.found, self.runs, self.scale, self.live, n_threads, len(self.rows.weights) > 0,
             decreasing=False, bounds=sorted_rows.UNBOUNDED,
         )  # fmt: skip
 

@@ -3,15 +3,14 @@
 # Preconditions: n >= 1, any values.
 
 from libc.math cimport INFINITY, floor, isfinite
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport uint8_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._simd cimport (
     Pair, pair_first, pair_greater, pair_lesser, pair_minus, pair_of, pair_plus, pair_positive_or, pair_second,
     pair_size,
 )
-from staircase_fast.arithmetic._types cimport CHUNK, floating, number
+from staircase_fast.arithmetic._types cimport CHUNK, bits_of, floating, number
 
 cdef enum:
     BUCKET_ROWS = 16      # consecutive rows in a bucket of sorted data
@@ -53,41 +52,25 @@ ctypedef struct PairSums:
 # NaN and labels.  A valid entry gives +0.0, whose bits are all zero.  Compilers may combine bits in any order, so they
 # vectorise these loops.
 
-cdef inline uint64_t bits_of(floating value) noexcept nogil:
-    cdef uint64_t bits = 0
-    cdef uint32_t half = 0
-    if floating is double:
-        memcpy(&bits, &value, sizeof(double))
-        return bits
-    else:
-        memcpy(&half, &value, sizeof(float))
-        return half
+cdef inline Py_ssize_t first_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
+    """Index of the first NaN, or -1."""
+    cdef Py_ssize_t start = 0, end, i
+    cdef uint64_t odd
+    while start < n:
+        end = min(n, start + CHUNK)
+        odd = 0
+        for i in range(start, end):
+            odd |= bits_of(scores[i] - scores[i])
+        if odd:                               # NaN or infinite
+            for i in range(start, end):
+                if scores[i] != scores[i]:
+                    return i
+        start = end
+    return -1
 
 
 cdef inline bint has_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
-    """Whether any of at most some thousand scores is NaN."""
-    cdef Py_ssize_t i
-    cdef uint64_t odd = 0
-    for i in range(n):
-        odd |= bits_of(scores[i] - scores[i])
-    if odd:                                   # NaN or infinite
-        for i in range(n):
-            if scores[i] != scores[i]:
-                return True
-    return False
-
-
-cdef inline Py_ssize_t first_nan(const floating *scores, Py_ssize_t n) noexcept nogil:
-    """Index of the first NaN, or -1."""
-    cdef Py_ssize_t start = 0, size, i
-    while start < n:
-        size = min(<Py_ssize_t>CHUNK, n - start)
-        if has_nan(scores + start, size):
-            for i in range(start, start + size):
-                if scores[i] != scores[i]:
-                    return i
-        start += size
-    return -1
+    return first_nan(scores, n) >= 0
 
 
 cdef inline bint are_labels(const number *y, Py_ssize_t n) noexcept nogil:

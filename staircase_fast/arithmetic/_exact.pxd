@@ -15,10 +15,10 @@
 # Preconditions: finite numbers, a Scale made for them, buffers of the Scale's size.
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from staircase_fast.arithmetic._double_double cimport two_product
-from staircase_fast.arithmetic._types cimport number
+from staircase_fast.arithmetic._types cimport bits_of, number
 
 cdef extern from *:
     """
@@ -65,19 +65,8 @@ ctypedef struct Scale:
 
 
 cdef inline Scale unpacked(object scale) except *:
-    """An exact.Scale as a struct."""
-    cdef Scale s
-    s.y_unit = scale.y_unit
-    s.w_unit = scale.w_unit
-    s.s_words = scale.s_words
-    s.w_words = scale.w_words
-    s.narrow = scale.narrow
-    s.tame = scale.tame
-    s.greatest = scale.greatest
-    s.cut = scale.cut
-    s.cut_error = scale.cut_error
-    s.cut_weight = scale.cut_weight
-    return s
+    """An exact.Scale as a struct; Cython reads the fields by name."""
+    return scale._asdict()
 
 
 ctypedef struct Dyadic:
@@ -89,12 +78,10 @@ ctypedef struct Dyadic:
 cdef inline Dyadic dyadic(number value, int unit) noexcept nogil:
     """`value` as an integer times a power of two, with an exponent of at least `unit`."""
     cdef Dyadic d
-    cdef double real
     cdef uint64_t bits
     d.negative = value < 0
     if number is float or number is double:
-        real = value
-        memcpy(&bits, &real, sizeof(double))
+        bits = bits_of(<double>value)
         d.m = bits & ((<uint64_t>1 << 52) - 1)
         d.q = <int>((bits >> 52) & 0x7FF)
         if d.q:

@@ -7,11 +7,10 @@
 
 from libc.math cimport INFINITY, NAN, fabs, ldexp, nextafter
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._double_double cimport two_product, two_sum
 from staircase_fast.arithmetic._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply
-from staircase_fast.arithmetic._types cimport number
+from staircase_fast.arithmetic._types cimport double_of, number
 
 
 cdef inline double rounded(
@@ -37,22 +36,25 @@ cdef inline double narrow_mean(int64_t s, int64_t w) noexcept nogil:
 
 cdef inline double rounded_mean(Scale scale, const uint64_t *sums) noexcept nogil:
     """S/W rounded to nearest; zero is +0.0."""
-    cdef uint64_t s[MAX_S_WORDS]
-    cdef double mean
-    s[0] = 0
-    magnitude(sums, scale.s_words, s)
-    mean = rounded(s, scale.s_words, sums + scale.s_words, scale.w_words, scale.y_unit)
-    return 0.0 - mean if is_negative(sums, scale.s_words) else mean
+    return signed_ratio(scale, sums, sums + scale.s_words, scale.w_words, scale.y_unit)
 
 
 cdef inline double rounded_sum(Scale scale, const uint64_t *sums) noexcept nogil:
-    """S rounded to nearest."""
-    cdef uint64_t s[MAX_S_WORDS]
+    """S rounded to nearest; zero is +0.0."""
     cdef uint64_t one = 1
-    cdef double total
+    return signed_ratio(scale, sums, &one, 1, scale.y_unit + scale.w_unit)
+
+
+cdef inline double signed_ratio(
+    Scale scale, const uint64_t *sums, const uint64_t *below, int n_below, int unit
+) noexcept nogil:
+    """S/below * 2**unit."""
+    cdef uint64_t s[MAX_S_WORDS]
+    cdef double ratio
+    s[0] = 0                                             # only to avoid a warning of the compiler
     magnitude(sums, scale.s_words, s)
-    total = rounded(s, scale.s_words, &one, 1, scale.y_unit + scale.w_unit)
-    return 0.0 - total if is_negative(sums, scale.s_words) else total
+    ratio = rounded(s, scale.s_words, below, n_below, unit)
+    return 0.0 - ratio if is_negative(sums, scale.s_words) else ratio
 
 
 cdef inline double rounded_weight(Scale scale, const uint64_t *sums) noexcept nogil:
@@ -166,10 +168,7 @@ cdef inline double approximate_ratio(
 
 
 cdef inline double power_of_two(int exponent) noexcept nogil:
-    cdef uint64_t bits = <uint64_t>(exponent + 1023) << 52
-    cdef double power
-    memcpy(&power, &bits, sizeof(double))
-    return power
+    return double_of(<uint64_t>(exponent + 1023) << 52)
 
 
 cdef inline uint64_t shifted_word(const uint64_t *words, int n_words, int shift, int i) noexcept nogil:
@@ -197,6 +196,15 @@ cdef inline int compare_ratio(
     return 0
 
 
+cdef inline bint rounds_above(
+    const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit, double value
+) noexcept nogil:
+    """Whether above/below * 2**unit is past the midpoint after `value`, or on it and `value` is odd."""
+    cdef Dyadic d = dyadic(value, -1074)
+    cdef int order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
+    return order > 0 or (order == 0 and d.m & 1)
+
+
 cdef inline double careful_ratio(
     const uint64_t *above, int n_above, const uint64_t *below, int n_below, int unit
 ) noexcept nogil:
@@ -204,22 +212,11 @@ cdef inline double careful_ratio(
 
     Starts from an approximation and moves to a neighbour until the exact ratio lies between the midpoints around it.
     """
-    cdef double value = approximate_ratio(above, n_above, below, n_below, unit), lower
-    cdef Dyadic d
-    cdef int order
+    cdef double value = approximate_ratio(above, n_above, below, n_below, unit)
     if value > 1.7976931348623157e308:
         value = 1.7976931348623157e308
-    while value < INFINITY:                  # up: past the midpoint above, or on it and odd
-        d = dyadic(value, -1074)
-        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
-        if order < 0 or (order == 0 and not d.m & 1):
-            break
+    while value < INFINITY and rounds_above(above, n_above, below, n_below, unit, value):
         value = nextafter(value, INFINITY)
-    while value > 0:                         # down: short of the midpoint below, or on it with an even neighbour
-        lower = nextafter(value, 0.0)
-        d = dyadic(lower, -1074)
-        order = compare_ratio(above, n_above, below, n_below, unit, 2 * d.m + 1, d.q - 1)
-        if order > 0 or (order == 0 and d.m & 1):
-            break
-        value = lower
+    while value > 0 and not rounds_above(above, n_above, below, n_below, unit, nextafter(value, 0.0)):
+        value = nextafter(value, 0.0)
     return value

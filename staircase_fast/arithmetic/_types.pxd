@@ -1,6 +1,7 @@
-# Types and sizes that all kernels share.
+# Types and sizes that all kernels share, and the bits of doubles.
 
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 # Scores, read in place.
 ctypedef fused floating:
@@ -22,3 +23,20 @@ cdef enum:
     BATCH = 256
     # Loops over a column stop after each chunk to test whether they can end early.
     CHUNK = 1024
+
+
+cdef inline uint64_t bits_of(floating value) noexcept nogil:
+    cdef uint64_t bits = 0
+    cdef uint32_t half = 0
+    if floating is double:
+        memcpy(&bits, &value, sizeof(double))
+        return bits
+    else:
+        memcpy(&half, &value, sizeof(float))
+        return half
+
+
+cdef inline double double_of(uint64_t bits) noexcept nogil:
+    cdef double value
+    memcpy(&value, &bits, sizeof(double))
+    return value

@@ -11,15 +11,14 @@ Preconditions: at least one item, finite numbers, no NaN except the one above.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._exact cimport unpacked
-from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
-from staircase_fast.arithmetic._types cimport floating, number
+from staircase_fast.arithmetic._types cimport bits_of, double_of, floating, number
 from staircase_fast.stack._plan cimport live_before
-from staircase_fast.stack._sort cimport RankedRow, bits_of, double_of, rank_of, score_of, sort_rows
-from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
+from staircase_fast.stack._sort cimport RankedRow, rank_of, score_of, sort_rows
+from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_rows, push_sums, sum_t
 from staircase_fast.staircase._cells cimport Map, bucket_of, map_of
 
 cdef enum:
@@ -198,23 +197,11 @@ cdef inline void push_items(
     const uint64_t[:, ::1] sums, Py_ssize_t n, sum_t kind,
 ) noexcept nogil:
     cdef Py_ssize_t i = 0, start
-    cdef const uint64_t *exact
     while i < n:
         start = i
-        if run[i] >= 0:
-            i += 1
-            exact = &sums[run[start], 0]
-            if sum_t is int64_t:
-                push(stack, y, weights, start, i, <int64_t>exact[0], <int64_t>exact[1], True)
-            else:
-                memcpy(words_of(stack, stack.n), exact, stack.n_words * sizeof(uint64_t))
-                # if not tame, the stack uses exact sums only, and the rounded sum may be out of range
-                push(
-                    stack, y, weights, start, i,
-                    rounded_sum(stack.scale, exact) if stack.scale.tame else 0.0,
-                    rounded_weight(stack.scale, exact), True
-                )
-            continue
         while i < n and run[i] < 0:
             i += 1
         push_rows(stack, y, weights, tied, kind, start, i)
+        if i < n:
+            push_sums(stack, y, weights, i, &sums[run[i], 0], kind)
+            i += 1

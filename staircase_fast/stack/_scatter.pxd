@@ -13,9 +13,9 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport greater_word, lesser_word
-from staircase_fast.arithmetic._types cimport BATCH, floating
+from staircase_fast.arithmetic._types cimport BATCH, bits_of, double_of, floating
 from staircase_fast.stack._sort cimport (
-    FEW, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, shift_for, sort_rows, spread,
+    FEW, RankedKey, RankedRow, RankedTarget, insert, rank_of, ranked, score_of, shift_for, sort_rows, spread,
 )
 
 ctypedef fused bits:      # targets are moved as integers of the same size
@@ -101,12 +101,11 @@ cdef inline void find_range(
     const floating *scores, Py_ssize_t n, const Work *work, uint64_t *first, uint64_t *last
 ) noexcept nogil:
     """Find two ranks between which nearly all rows lie, from a sample, so that outliers do not widen the digits."""
-    cdef RankedTarget *sample = <RankedTarget *>work.rows
+    cdef RankedKey *sample = <RankedKey *>work.rows
     cdef Py_ssize_t i, m = min(n // 16, MOST_SAMPLED), a = 0, b = m - 1, far
     for i in range(m):
         sample[i].rank = rank_of(scores[i * (n // m)])
-        sample[i].y = 0
-    sort_rows(sample, m, <RankedTarget *>work.spare)
+    sort_rows(sample, m, <RankedKey *>work.spare)
     while a < b and sample[a].rank == rank_of(-INFINITY):
         a += 1
     while a < b and sample[b].rank == rank_of(INFINITY):
@@ -213,10 +212,10 @@ cdef inline void swap(floating *x, bits *y, double *w, Py_ssize_t i, Py_ssize_t 
 
 cdef inline uint64_t middle(const floating *x, Py_ssize_t n) noexcept nogil:
     """The median rank of a small sample."""
-    cdef RankedTarget sample[FEW - 1]
+    cdef RankedKey sample[FEW - 1]
     cdef Py_ssize_t i
     for i in range(FEW - 1):
-        sample[i] = RankedTarget(rank_of(x[i * (n // (FEW - 1))]), 0)
+        sample[i].rank = rank_of(x[i * (n // (FEW - 1))])
     insert(sample, FEW - 1)
     return sample[FEW // 2 - 1].rank
 

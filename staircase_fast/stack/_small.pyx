@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from staircase_fast.arithmetic._column_scan cimport Range, range_of
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._scale cimport scale_of
+from staircase_fast.stack._rows cimport find_ties
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_rows
 
 cdef enum:
@@ -48,11 +49,12 @@ def fit(
     cdef Sorted rows
     cdef Py_ssize_t n = targets.shape[0], n_steps, step
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
+    cdef const uint8_t *tied
     if not sort(&rows, &scores[0], &targets[0], w, n):
         return 0
-    n_steps = merge(
-        &work, rows.y, NULL if w == NULL else rows.w, rows.tied, n, lowest, highest, decreasing, lo, hi
-    )
+    w = NULL if w == NULL else rows.w
+    tied = rows.tied if find_ties(rows.x, n, rows.tied) else NULL
+    n_steps = merge(&work, rows.y, w, tied, n, lowest, highest, decreasing, lo, hi)
     for step in range(n_steps):
         steps[0, step] = rows.x[work.starts[step]]
         steps[1, step] = rows.x[work.starts[step + 1] - 1]
@@ -123,7 +125,7 @@ cdef Py_ssize_t merge(
 cdef bint sort(
     Sorted *rows, const double *scores, const double *targets, const double *weights, Py_ssize_t n
 ) noexcept:
-    """Sort the rows by insertion and find ties; return False if a score is NaN."""
+    """Sort the rows by insertion; return False if a score is NaN."""
     cdef Py_ssize_t i, j
     cdef double x
     for i in range(n):
@@ -141,7 +143,4 @@ cdef bint sort(
         rows.y[j] = targets[i]
         if weights != NULL:
             rows.w[j] = weights[i]
-    rows.tied[0] = 0
-    for i in range(1, n):
-        rows.tied[i] = rows.x[i] == rows.x[i - 1]
     return True

@@ -11,6 +11,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater_word, lesser_word
+from staircase_fast.arithmetic._types cimport bits_of, double_of
 
 # A rank, alone or with the bits of a target and of a weight.
 ctypedef struct RankedKey:
@@ -37,18 +38,6 @@ ctypedef fused sortable:
 cdef enum:
     FEW = 24              # digits with up to FEW rows are sorted by insertion
     DIGITS = 256          # limit when a digit is divided again: its counts are on the C stack
-
-
-cdef inline uint64_t bits_of(double value) noexcept nogil:
-    cdef uint64_t bits
-    memcpy(&bits, &value, sizeof(double))
-    return bits
-
-
-cdef inline double double_of(uint64_t bits) noexcept nogil:
-    cdef double value
-    memcpy(&value, &bits, sizeof(double))
-    return value
 
 
 cdef inline uint64_t rank_of(double x) noexcept nogil:

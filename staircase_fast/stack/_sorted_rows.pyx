@@ -9,7 +9,6 @@ from libc.string cimport memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_rows, unpacked
 from staircase_fast.arithmetic._rounded cimport rounded_sum
-from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_of, pair_plus, pair_second
 from staircase_fast.arithmetic._types cimport floating, number
 from staircase_fast.stack._rows cimport find_ties, merge_rows, place_work, sum_integers, work_words
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, sum_rows
@@ -65,11 +64,7 @@ def pool(
     stack.n = 1
     with nogil:
         if stack.scale.narrow:
-            if w == NULL and stack.scale.greatest * targets.shape[0] <= 9007199254740992.0:     # 2**53
-                (<int64_t *>stack.s)[0] = <int64_t>sum_small(&targets[0], targets.shape[0])
-                (<int64_t *>stack.w)[0] = targets.shape[0]
-            else:
-                sum_integers(&targets[0], w, 0, targets.shape[0], <int64_t *>stack.s, <int64_t *>stack.w)
+            sum_integers(&targets[0], w, 0, targets.shape[0], <int64_t *>stack.s, <int64_t *>stack.w)
             finish(&stack, &targets[0], w, <int64_t>0, targets.shape[0], lo, hi)
         else:
             sum_rows(&stack, &targets[0], w, words, 0, targets.shape[0])
@@ -133,19 +128,3 @@ def totals(
             memset(sums, 0, (s.s_words + s.w_words) * sizeof(uint64_t))
             add_rows(s, sums, &values[0], NULL, starts[i], end)
             out[i] = rounded_sum(s, sums)
-
-
-cdef inline double sum_small(const number *y, Py_ssize_t n) noexcept nogil:
-    """The sum of integers, all of whose partial sums are exact in a double."""
-    cdef Pair a = pair_of(0.0, 0.0), b = a
-    cdef Py_ssize_t i = 0
-    cdef double s
-    while i + 4 <= n:
-        a = pair_plus(a, pair_of(<double>y[i], <double>y[i + 1]))
-        b = pair_plus(b, pair_of(<double>y[i + 2], <double>y[i + 3]))
-        i += 4
-    a = pair_plus(a, b)
-    s = pair_first(a) + pair_second(a)
-    for i in range(i, n):
-        s += <double>y[i]
-    return s

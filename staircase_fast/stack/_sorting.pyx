@@ -24,9 +24,7 @@ def sort_columns(
     uint8_t[::1] work not None,               # work: work_size(n) bytes
 ):
     """Sort the rows into x, y and w; the order of equal scores is unspecified but reproducible."""
-    cdef Py_ssize_t n = scores.shape[0]
+    cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
+    cdef double *w_out = &w[0] if weights.shape[0] else NULL
     with nogil:
-        if weights.shape[0]:
-            sort(&scores[0], &targets[0], &weights[0], n, &x[0], &y[0], &w[0], &work[0])
-        else:
-            sort(&scores[0], &targets[0], NULL, n, &x[0], &y[0], NULL, &work[0])
+        sort(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out, &work[0])

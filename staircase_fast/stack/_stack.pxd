@@ -18,9 +18,9 @@
 # Comparisons are exact but usually need only floating-point work.  mean(a) >= mean(b) if s_a*w_b - s_b*w_a >= 0:
 #
 #     int64    sums of small integers (scale.narrow) are exact (`must_merge_int64`)
-#     double   other sums are rounded, and the difference has a known error bound (`error_bound`).  If the bound leaves
-#              the sign open, both blocks are summed exactly (`must_merge_exact`, arithmetic/_exact.pxd).  They keep
-#              their exact sums (`known`), so each row is summed exactly at most once; most rows never are.
+#     double   other sums are rounded, and the difference has an error bound (`error_bound`).  If that leaves the sign
+#              open, both blocks are summed exactly (`must_merge_exact`).  They keep their exact sums (`known`), so each
+#              row is summed exactly at most once; most rows never are.
 #
 # Plain doubles give 0.3, 0.2, 0.1, 0.2 two steps, not one: 0.3 + 0.2 + 0.1 is 0.6, but 3 * 0.2 is 0.6000000000000001.
 #
@@ -31,7 +31,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_rows, add_sums, exact_order, multiply_words
-from staircase_fast.arithmetic._rounded cimport narrow_mean, quick_mean, rounded_mean, rounded_weight
+from staircase_fast.arithmetic._rounded cimport narrow_mean, quick_mean, rounded_mean, rounded_sum, rounded_weight
 from staircase_fast.arithmetic._types cimport number
 
 cdef enum:
@@ -55,9 +55,7 @@ ctypedef struct Stack:
     uint64_t *words       # exact sums, n_words for each block
 
 
-cdef inline Stack empty_stack(
-    Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w
-) noexcept nogil:
+cdef inline Stack empty_stack(Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w) noexcept nogil:
     """A stack in these arrays; the caller sets `known` and `words`."""
     # In sums of c rows each term has at most c + 1 roundings, the weights have c, and the two products and their
     # difference have 4, each of at most 2**-53 * greatest * w_a * w_b: (2c + 6) * 2**-53, doubled to be safe.  Products
@@ -86,9 +84,10 @@ cdef inline void sum_rows(
 cdef inline void compute_exact_sums(
     Stack *stack, const number *y, const double *weights, Py_ssize_t block, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
-    """Store the exact sums of `block`, which has the rows [start, end)."""
-    sum_rows(stack, y, weights, words_of(stack, block), start, end)
-    stack.known[block] = True
+    """Store the exact sums of `block`, which has the rows [start, end), unless they are known."""
+    if not stack.known[block]:
+        sum_rows(stack, y, weights, words_of(stack, block), start, end)
+        stack.known[block] = True
 
 
 cdef inline bint must_merge_int64(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
@@ -104,22 +103,16 @@ cdef inline bint must_merge_int64(int64_t s_a, int64_t w_a, int64_t s_b, int64_t
 
 
 cdef inline bint must_merge_exact(
-    Stack *stack, const number *y, const double *weights, Py_ssize_t top, Py_ssize_t start, Py_ssize_t end, bint *known
+    Stack *stack, const number *y, const double *weights, Py_ssize_t top, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
-    """Whether the top block must be merged with the rows [start, end).
-
-    The exact sums of these rows are at top + 1 if `known`.  Otherwise they are stored there if they are needed.
-    """
+    """Whether the top block must be merged with block top + 1, the rows [start, end)."""
     cdef Py_ssize_t top_start = stack.starts[top]
     cdef int order
-    if start - top_start == 1 and end - start == 1 and not known[0] and not stack.known[top]:
+    if start - top_start == 1 and end - start == 1 and not (stack.known[top] or stack.known[top + 1]):
         order = (y[top_start] > y[start]) - (y[top_start] < y[start])
     else:
-        if not stack.known[top]:
-            compute_exact_sums(stack, y, weights, top, top_start, start)
-        if not known[0]:
-            compute_exact_sums(stack, y, weights, top + 1, start, end)
-            known[0] = True
+        compute_exact_sums(stack, y, weights, top, top_start, start)
+        compute_exact_sums(stack, y, weights, top + 1, start, end)
         order = exact_order(stack.scale, words_of(stack, top), words_of(stack, top + 1))
     return order <= 0 if stack.decreasing else order >= 0
 
@@ -127,14 +120,13 @@ cdef inline bint must_merge_exact(
 cdef inline void push(
     Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, sum_t s, sum_t w, bint known
 ) noexcept nogil:
-    """Push the rows [start, end) as one block and restore the invariant.
-
-    `known`: the block's exact sums are stored above the top already, and its rows are not read.
-    """
+    """Push the rows [start, end) as one block; if `known`, its exact sums are above the top, and no row is read."""
     cdef Py_ssize_t top = stack.n - 1
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
     cdef double difference, error
+    if sum_t is double:
+        stack.known[top + 1] = known
     while top >= 0:
         if sum_t is int64_t:
             if stack.decreasing:
@@ -149,14 +141,11 @@ cdef inline void push(
             error = error_bound(stack, end - stack.starts[top]) * (w * ws[top])
             if difference < -error:
                 break
-            if not difference > error and not must_merge_exact(stack, y, weights, top, start, end, &known):
+            if not difference > error and not must_merge_exact(stack, y, weights, top, start, end):
                 break
-            if known or stack.known[top]:
-                if not stack.known[top]:
-                    compute_exact_sums(stack, y, weights, top, stack.starts[top], start)
-                if not known:
-                    compute_exact_sums(stack, y, weights, top + 1, start, end)
-                    known = True
+            if stack.known[top] or stack.known[top + 1]:
+                compute_exact_sums(stack, y, weights, top, stack.starts[top], start)
+                compute_exact_sums(stack, y, weights, top + 1, start, end)
                 add_sums(stack.scale, words_of(stack, top), words_of(stack, top + 1))
         start = stack.starts[top]
         s += ss[top]
@@ -166,9 +155,22 @@ cdef inline void push(
     stack.starts[top] = start
     ss[top] = s
     ws[top] = w
-    if sum_t is double:
-        stack.known[top] = known
     stack.n = top + 1
+
+
+cdef inline void push_sums(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t i, const uint64_t *sums, sum_t kind
+) noexcept nogil:
+    """Push row i, which stands for the rows that have these exact sums.  `kind` only selects sum_t."""
+    if sum_t is int64_t:
+        push(stack, y, weights, i, i + 1, <int64_t>sums[0], <int64_t>sums[1], True)
+    else:
+        memcpy(words_of(stack, stack.n), sums, stack.n_words * sizeof(uint64_t))
+        # if not tame, the stack uses exact sums only, and the rounded sum may be out of range
+        push(
+            stack, y, weights, i, i + 1, rounded_sum(stack.scale, sums) if stack.scale.tame else 0.0,
+            rounded_weight(stack.scale, sums), True
+        )
 
 
 cdef inline void push_rows(
@@ -275,10 +277,8 @@ cdef inline void finish(
             if sum_t is int64_t:
                 ws[n_steps - 1] += ws[block]
             else:
-                if not stack.known[n_steps - 1]:
-                    compute_exact_sums(stack, y, weights, n_steps - 1, stack.starts[n_steps - 1], start)
-                if not stack.known[block]:
-                    compute_exact_sums(stack, y, weights, block, start, end)
+                compute_exact_sums(stack, y, weights, n_steps - 1, stack.starts[n_steps - 1], start)
+                compute_exact_sums(stack, y, weights, block, start, end)
                 add_sums(stack.scale, words_of(stack, n_steps - 1), words_of(stack, block))
                 stack.w[n_steps - 1] = rounded_weight(stack.scale, words_of(stack, n_steps - 1))
             continue

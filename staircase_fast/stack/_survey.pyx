@@ -1,12 +1,7 @@
 """Survey and plan: the first scan of a fit that does not sort its rows (survey.py).
 
-    survey     sum the rows of each bucket of scores, in any order (_summary.pxd)
-    plan       find the live buckets, those that can contain the end of a step (_plan.pxd)
-
-Threads, files or machines can each survey some of the rows: tables add up.
-
-    table[b]       summary of bucket b
-    directory[k]   live bits of the buckets 32k .. 32k + 31, and the number of live buckets before them (_plan.pxd)
+The table has a row per bucket: one word for labels, or the four words of a Summary (_summary.pxd).  Threads, files or
+machines can each survey some of the rows: tables add up.
 
 Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, weights > 0.  survey_labels has fewer: it
 is the first to read its rows, and reports whether they are valid.
@@ -29,14 +24,14 @@ def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  probably 0 or 1
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    ones_t[::1] table not None,               # IN/OUT
+    ones_t[:, ::1] table not None,            # IN/OUT one word per bucket
 ):
     """Add labels without weights to the table; return whether all are labels and no score is NaN."""
     cdef Map cells = map_of(bucket_map)
     cdef Py_ssize_t i, start = 0, size
     cdef int32_t buckets[BATCH]
     cdef const number *ones = &labels[0]
-    cdef ones_t *words = &table[0]
+    cdef ones_t *words = &table[0, 0]
     cdef int half = 4 * sizeof(ones_t)
     cdef bint clean = True
     with nogil:
@@ -119,32 +114,23 @@ def add_summaries(uint32_t[:, ::1] table not None, const uint32_t[:, ::1] other 
             a.hi = <int16_t>greater_key(a.hi, b.hi)
 
 
-def plan_labels(
-    const ones_t[::1] table not None,         # IN
+def plan_buckets(
+    const ones_t[:, ::1] table not None,      # IN
     bint decreasing,
     Py_ssize_t n_rows,
-    Py_ssize_t[::1] starts not None,          # work
-    double[::1] s not None,                   # work
-    double[::1] w not None,                   # work
+    double greatest,                          # IN  largest magnitude of a target
+    double[:, ::1] work not None,             # work: three rows, an entry per bucket
     uint8_t[::1] live not None,               # OUT
 ):
-    with nogil:
-        plan(&table[0], table.shape[0], decreasing, n_rows, 1.0, &starts[0], &s[0], &w[0], &live[0], CHORD_BUCKETS)
-
-
-def plan_summaries(
-    const uint32_t[:, ::1] table not None,    # IN  Summary
-    bint decreasing,
-    Py_ssize_t n_rows,
-    double greatest,
-    Py_ssize_t[::1] starts not None,          # work
-    double[::1] s not None,                   # work
-    double[::1] w not None,                   # work
-    uint8_t[::1] live not None,               # OUT
-):
+    """Mark the live buckets."""
+    cdef Py_ssize_t n = table.shape[0]
+    cdef Py_ssize_t *starts = <Py_ssize_t *>&work[0, 0]
     cdef const Summary *summaries = <const Summary *>&table[0, 0]
     with nogil:
-        plan(summaries, table.shape[0], decreasing, n_rows, greatest, &starts[0], &s[0], &w[0], &live[0], CHORD_BUCKETS)
+        if table.shape[1] == 1:
+            plan(&table[0, 0], n, decreasing, n_rows, 1.0, starts, &work[1, 0], &work[2, 0], &live[0], CHORD_BUCKETS)
+        else:
+            plan(summaries, n, decreasing, n_rows, greatest, starts, &work[1, 0], &work[2, 0], &live[0], CHORD_BUCKETS)
 
 
 def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):

@@ -43,27 +43,21 @@ def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[floa
     """The staircase of sorted rows, in either direction.  Overwrites `rows.buckets`."""
     n, ends = len(rows.scores), rows.scores[[0, -1]].astype(np.float64)
     if ends[0] == ends[1]:
-        return Steps(ends[:1], ends[1:], *pool(rows, scale, bounds), np.array([n]))
+        value, weight = np.empty(1), np.empty(1)
+        _sorted_rows.pool(rows.targets, rows.weights, scale, *bounds, value, weight)
+        return Steps(ends[:1], ends[1:], value, weight, np.array([n]))
     backwards = rows.order.sign < 0
     scores = rows.scores if rows.order.tied else NO_SCORES
-    summarised = rows.buckets is not None
     values = rows.buckets if rows.buckets is not None else np.empty(n)
     starts, weights = merge(
         scores, rows.targets, rows.weights, scale, values,
-        decreasing=decreasing != backwards, bounds=bounds, summarised=summarised,
+        decreasing=decreasing != backwards, bounds=bounds, summarised=rows.buckets is not None,
     )  # fmt: skip
     n = len(weights)
     left, right, counts = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     _sorted_rows.describe(rows.scores, starts, left, right, counts)
     steps = Steps(left, right, _trimmed(values, n), weights, counts)
     return turned(steps) if backwards else steps
-
-
-def pool(rows: Rows, scale: Scale, bounds: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The value and the weight of the only step if all scores are equal."""
-    value, weight = np.empty(1), np.empty(1)
-    _sorted_rows.pool(rows.targets, rows.weights, scale, *bounds, value, weight)
-    return value, weight
 
 
 def turned(steps: Steps) -> Steps:

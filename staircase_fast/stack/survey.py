@@ -1,11 +1,6 @@
-"""The fit of unsorted rows by two scans and a small sort.
+"""The fit of unsorted rows by two scans and a small sort: `fit_unsorted` calls survey, plan, collect and finish.
 
-    survey     sum the rows of each bucket of scores           _survey.pyx
-    plan       find the live buckets, which can end a step     _plan.pxd explains why few buckets are live
-    collect    gather the rows of live buckets, sum the others _collect.pyx
-    finish     sort the gathered rows and run the stack        _finish.pyx
-
-Each function takes and returns plain arrays, so that threads or other engines can run the two scans on parts of the
+Each of these takes and returns plain arrays, so that threads or other engines can run the two scans on parts of the
 rows.
 """
 
@@ -32,8 +27,7 @@ _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.3  # share of rows in live buckets from which on sorting all rows is as fast
 _SUMMARY_BYTES = 16
 
-
-Table = NDArray[np.unsignedinteger[Any]]  # one word per bucket for labels, or four: a Summary (`_summary.pxd`)
+Table = NDArray[np.unsignedinteger[Any]]  # for each bucket, one word (labels) or four: a Summary (`_summary.pxd`)
 
 
 class NotLabels(RuntimeError):  # noqa: N818  (a condition that `fit` handles)
@@ -46,6 +40,7 @@ class NotLabels(RuntimeError):  # noqa: N818  (a condition that `fit` handles)
 class LiveBuckets(NamedTuple):
     """The live buckets and the frequent scores in them (`_plan.pxd`, `_collect.pyx`)."""
 
+    n: int
     bucket_map: Map
     directory: NDArray[np.uint64]
     atoms: NDArray[np.float64]
@@ -90,13 +85,14 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     atoms, atom_runs, share = find_atoms(sample, bucket_map, live, n_live)
     if share > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    live_buckets = LiveBuckets(bucket_map, directory, atoms, atom_runs)
+    live_buckets = LiveBuckets(n_live, bucket_map, directory, atoms, atom_runs)
 
-    found, runs = collect(rows, scale, live_buckets, n_live, shares, summed=table.ndim > 1)
-    if table.ndim == 1:
+    labels = table.shape[1] == 1
+    found, runs = collect(rows, scale, live_buckets, shares, summed=not labels)
+    if labels:
         _collect.sum_labels(table, directory, atom_runs, *found, *runs)
     weighted = len(rows.weights) > 0
-    return finish(found, runs, scale, live_buckets, n_live, n_threads, weighted, decreasing=decreasing, bounds=bounds)
+    return finish(found, runs, scale, live_buckets, n_threads, weighted, decreasing=decreasing, bounds=bounds)
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
@@ -129,7 +125,7 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
 
 def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
     def scan(part: slice) -> Table:
-        table = np.zeros(cells.n_buckets(bucket_map), dtype=word)
+        table = np.zeros((cells.n_buckets(bucket_map), 1), dtype=word)
         if not _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table):
             raise NotLabels
         return table
@@ -145,22 +141,16 @@ def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasi
     live = np.empty(len(table), dtype=np.uint8)
 
     def mark(part: slice) -> None:
-        n = part.stop - part.start
-        work = np.empty(n, dtype=np.intp), np.empty(n), np.empty(n)
-        if table.ndim == 1:
-            _survey.plan_labels(table[part], decreasing, n_rows, *work, live[part])
-        else:
-            _survey.plan_summaries(table[part], decreasing, n_rows, greatest, *work, live[part])
+        work = np.empty((3, part.stop - part.start))
+        _survey.plan_buckets(table[part], decreasing, n_rows, greatest, work, live[part])
 
     threads.each(mark, threads.parts(len(table), n_threads))
     return live
 
 
-def collect(
-    rows: Rows, scale: Scale, live: LiveBuckets, n_live: int, shares: list[slice], *, summed: bool
-) -> tuple[LiveRows, Runs]:
+def collect(rows: Rows, scale: Scale, live: LiveBuckets, shares: list[slice], *, summed: bool) -> tuple[LiveRows, Runs]:
     """The rows in live buckets, and the sums of all others, if `summed`."""
-    n_runs = n_live + 1 + int(np.count_nonzero(live.atom_runs >= 0))
+    n_runs = live.n + 1 + int(np.count_nonzero(live.atom_runs >= 0))
 
     def scan(part: slice) -> tuple[LiveRows, Runs]:
         runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
@@ -185,7 +175,6 @@ def finish(
     runs: Runs,
     scale: Scale,
     live: LiveBuckets,
-    n_live: int,
     n_threads: int,
     weighted: bool,
     *,
@@ -194,14 +183,14 @@ def finish(
 ) -> Steps:
     """The staircase of the collected rows and the runs between them."""
     n_rows = len(found.places)
-    ends, ordered = np.empty(n_live + 1, dtype=np.intp), np.empty((n_rows + 1, 3), dtype=np.uint64)
+    ends, ordered = np.empty(live.n + 1, dtype=np.intp), np.empty((n_rows + 1, 3), dtype=np.uint64)
     _finish.arrange(*found, ends, ordered)
 
     def sort(part: slice) -> None:
         start, stop = (int(ends[q - 1]) if q else 0 for q in (part.start, part.stop))
         _finish.sort_buckets(ordered, ends, part.start, part.stop, np.empty((stop - start + 1, 3), dtype=np.uint64))
 
-    threads.each(sort, threads.cut(n_live, n_threads if n_rows >= _ROWS_TO_SORT_IN_THREADS else 1))
+    threads.each(sort, threads.cut(live.n, n_threads if n_rows >= _ROWS_TO_SORT_IN_THREADS else 1))
 
     n_items = n_rows + len(runs.rows)
     x, y, w = np.empty(n_items), np.empty(n_items), np.empty(n_items if weighted else 0)

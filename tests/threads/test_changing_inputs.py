@@ -81,10 +81,10 @@ def test_a_fit_without_remaining_rows_raises_an_error():
     x = np.sort(RNG.random(100))
     rows = survey.Runs(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
     kept = survey.LiveRows(np.empty((0, 3), np.uint64), np.empty(0, np.int32))
-    live = survey.LiveBuckets(np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
+    live = survey.LiveBuckets(0, np.empty((0, 4)), np.zeros(1, np.uint64), np.empty(0), np.empty(0, np.int32))
     scale = scale_of(extent_of(x, 1), UNIT_WEIGHTS, 100)
     with pytest.raises(RuntimeError, match="changed during the call"):
-        survey.finish(kept, rows, scale, live, 0, 1, False, decreasing=False, bounds=(-np.inf, np.inf))
+        survey.finish(kept, rows, scale, live, 1, False, decreasing=False, bounds=(-np.inf, np.inf))
 
 
 def test_a_mean_with_zero_weight_terminates():
