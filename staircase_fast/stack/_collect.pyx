@@ -130,7 +130,7 @@ cdef inline Py_ssize_t collect_but_atoms(
     const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t first,
     Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint32_t *out, Py_ssize_t n_collected, int32_t *runs
 ) noexcept nogil:
-    """The same, but the rows of atoms belong to runs; one loop for both takes 3 % more instructions per fit.
+    """The same, but the rows of atoms belong to runs; one loop for both adds 3 % to a fit of few distinct scores.
 
     `atoms` has an entry more than there are live buckets.
     """
