@@ -50,8 +50,6 @@ class Custom(Loss):
     array([0.5, 2. ])
     """
 
-    name = "custom"
-    kind = -1
     first_bounds = "derivative"
     has_values = False
     allows_infinite_values = True
@@ -69,19 +67,14 @@ class Custom(Loss):
         self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
         self.in_python = self.compiled is None
         if self.compiled is not None:
-            self.kind, self.address, self.user_data = self.compiled[:3]  # type: ignore[misc]
-
-    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown: a Custom loss is defined by its derivative."""
-        raise TypeError("the value of a Custom loss is unknown; only its derivative is given.")
+            self.kind, self.address, self.user_data = self.compiled[:3]
 
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z, as the function returns it."""
-        pair = self._check_pair(z, y)
         if self.in_python:
-            return self.function(*pair, *self.args)
-        flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
-        return self.slopes(flat[0], flat[1]).reshape(np.broadcast(*pair).shape)[()]
+            return self.function(*self._check_pair(z, y), *self.args)
+        columns, shape = self._broadcast(z, y)
+        return self.slopes(columns[1], columns[2]).reshape(shape)[()]
 
     def slopes(
         self,
@@ -125,9 +118,7 @@ class Custom(Loss):
         other.args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
         if self.numbers is not None:
             other.numbers = self.numbers[chosen]
-        elif isinstance(chosen, slice):
-            other.numbers = None
-        else:
+        elif not isinstance(chosen, slice):
             other.numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         return other
 
@@ -166,28 +157,12 @@ class UpdateRule(Loss):
     array([0., 3.])
     """
 
-    name = "update_rule"
     solver = "update_rule"
     has_values = has_derivative = False
-    kind = -1
 
     def __init__(self, merge: Any, initial: Any = None) -> None:
         self.merge = check_function("merge", merge)
         self.initial = None if initial is None else check_function("initial", initial)
-
-    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown: an UpdateRule defines minimisers, not values."""
-        raise TypeError("the value of an UpdateRule is unknown; only its minimisers are given.")
-
-    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown."""
-        raise TypeError("the derivative of an UpdateRule is unknown; only its minimisers are given.")
-
-    def __hash__(self) -> int:
-        return hash((UpdateRule, self.merge, self.initial))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UpdateRule) and (self.merge, self.initial) == (other.merge, other.initial)
 
     def __repr__(self) -> str:
         return f"UpdateRule({getattr(self.merge, '__name__', self.merge)!s})"

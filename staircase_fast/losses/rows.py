@@ -55,7 +55,7 @@ def check_rows_and_parameters(
 ) -> tuple[Rows, Loss]:
     """The same, and the loss of the rows that are left: its parameters may belong to single rows."""
     found = check_rows(x, y, w, loss, 1, arguments)
-    if loss.by_rounds:
+    if loss.solver in ("rounds", "exponentials"):
         units.check_spans(y, w, (found.targets_extent, found.weights_extent), loss, arguments)
     if loss.per_sample and len(found.scores) < len(x):
         loss = loss.of_rows(w > 0)
@@ -91,14 +91,12 @@ def check_targets(argument: str, y: Column, extent: Extent, loss: Loss) -> None:
 
 def check_parameter_length(loss: Loss, n: int) -> None:
     """Parameters must be single numbers or have one entry per row."""
-    for place, arg in enumerate(getattr(loss, "args", ())):
-        if np.ndim(arg) and len(arg) != n:
-            found = f"entry {place} has {len(arg)} for {n} rows"
-            raise InvalidInputError("args", "of the loss must have one entry per row", found=found)
-    length = len(loss.parameters)
-    if length not in (1, n) or (length == 1 != n and np.ndim(getattr(loss, loss.parameter, 0.0))):
-        found = f"got {length} for {n} rows"
-        raise InvalidInputError(loss.parameter, "of the loss must have one entry per row", found=found)
+    columns = [("args", f"entry {place} has", arg) for place, arg in enumerate(getattr(loss, "args", ()))]
+    columns.append((loss.parameter, "got", getattr(loss, loss.parameter, 0.0)))
+    for argument, verb, column in columns:
+        if np.ndim(column) and len(column) != n:
+            found = f"{verb} {len(column)} for {n} rows"
+            raise InvalidInputError(argument, "of the loss must have one entry per row", found=found)
 
 
 def check_is_comparable(loss: Loss) -> None:
