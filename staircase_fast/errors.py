@@ -7,6 +7,7 @@ Messages are never parsed.
 
 from __future__ import annotations
 
+import operator
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,6 +143,18 @@ def refuse_entries(
 def refuse_missing(argument: str, entry: str, index: int) -> NoReturn:
     """Raise an error for a missing entry; `entry` says how the container represents it."""
     raise InvalidInputError(argument, "must not have missing entries", found=f"got {entry}", index=index)
+
+
+def check_count(argument: str, number: object, least: int) -> int:
+    """An integer of at least this; the caller treats None."""
+    requirement = f"must be an integer >= {least} or None"
+    try:
+        found = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidTypeError(argument, requirement, value=number) from None
+    if found < least or isinstance(number, bool):
+        raise InvalidInputError(argument, requirement, value=number)
+    return found
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from staircase_fast.inputs.columns import reading
 from staircase_fast.inputs.options import as_real, check_function
 from staircase_fast.losses import _losses
 from staircase_fast.losses import compiled as compiled_functions
-from staircase_fast.losses.base import NO_PARAMETER, Loss
+from staircase_fast.losses.base import NO_PARAMETER, Floats, Loss
 from staircase_fast.typing import ColumnLike
 
 
@@ -62,12 +62,16 @@ class Custom(Loss):
     ) -> None:
         self.compiled = compiled_functions.compiled_derivative(derivative)
         self.function = derivative
-        self.args = _check_args(derivative, args, compiled=self.compiled is not None)
-        self.value_range = _check_domain(domain)
-        self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
         self.in_python = self.compiled is None
+        if self.in_python and not callable(derivative):
+            raise InvalidTypeError("derivative", compiled_functions.REQUIREMENT, value=derivative)
         if self.compiled is not None:
             self.kind, self.address, self.user_data = self.compiled[:3]
+            if args:
+                raise InvalidInputError("args", "must be empty if `derivative` is compiled", value=args)
+        self.args = _check_args(args)
+        self.value_range = _check_domain(domain)
+        self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
 
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z, as the function returns it."""
@@ -77,27 +81,27 @@ class Custom(Loss):
         return self.slopes(columns[1], columns[2]).reshape(shape)[()]
 
     def slopes(
-        self,
-        z: NDArray[np.float64],
-        y: NDArray[np.float64],
-        rows: Callable[[], NDArray[np.intp]] | None = None,
-        optional: int = 0,
-    ) -> NDArray[np.float64]:
+        self, z: Floats, y: Floats, rows: Callable[[], NDArray[np.intp]] | None = None, optional: int = 0
+    ) -> Floats:
         """Checked derivatives of samples with these targets.
 
         `rows` returns the positions of the samples, if these are not all.  The last `optional` ones may be NaN.
         """
         if self.in_python:
-            args = self.args
-            if rows is not None and any(np.ndim(arg) for arg in args):
-                chosen = rows()
-                args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in args)
-            return _check_slopes(self.function(z, y, *args), z, rows, self.numbers, optional)
-        out = np.empty((3, len(z)))
-        bad = _losses.slopes(self, NO_PARAMETER, z, y, out)
+            args = self._args_of(rows()) if rows is not None and self.sort_keys() else self.args
+            slopes = _as_slopes(self.function(z, y, *args), z.shape)
+            invalid = np.isnan(slopes[: len(slopes) - optional])
+            bad = int(np.argmax(invalid)) if invalid.any() else -1
+        else:
+            out = np.empty((3, len(z)))
+            bad = _losses.slopes(self, NO_PARAMETER, z, y, out)
+            slopes = out[1]
         if bad >= 0:
-            refuse_slope(out[1, bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
-        return out[1]
+            refuse_slope(slopes[bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
+        return slopes
+
+    def _args_of(self, chosen: NDArray[Any] | slice) -> tuple[Any, ...]:
+        return tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
 
     @property
     def per_sample(self) -> bool:
@@ -115,7 +119,7 @@ class Custom(Loss):
     def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
         """The loss of some of the samples, or of all of them in another order."""
         other = Custom(self.function, (), self.value_range)
-        other.args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
+        other.args = self._args_of(chosen)
         if self.numbers is not None:
             other.numbers = self.numbers[chosen]
         elif not isinstance(chosen, slice):
@@ -168,11 +172,7 @@ class UpdateRule(Loss):
         return f"UpdateRule({getattr(self.merge, '__name__', self.merge)!s})"
 
 
-def _check_args(derivative: object, args: object, *, compiled: bool) -> tuple[Any, ...]:
-    if not compiled and not callable(derivative):
-        raise InvalidTypeError("derivative", compiled_functions.REQUIREMENT, value=derivative)
-    if compiled and args:
-        raise InvalidInputError("args", "must be empty if `derivative` is compiled", value=args)
+def _check_args(args: object) -> tuple[Any, ...]:
     if not isinstance(args, tuple):
         raise InvalidTypeError("args", "must be a tuple", value=args)
     with reading("args", "numbers or arrays"):
@@ -194,25 +194,14 @@ def _check_domain(domain: Any) -> tuple[float, float]:
     return low, high
 
 
-def _check_slopes(
-    returned: Any,
-    z: NDArray[np.float64],
-    rows: Callable[[], NDArray[np.intp]] | None,
-    numbers: NDArray[np.intp] | None,
-    optional: int,
-) -> NDArray[np.float64]:
-    """Check the return value of a user's derivative; the last `optional` entries may be NaN."""
+def _as_slopes(returned: Any, shape: tuple[int, ...]) -> Floats:
+    """Check the type and the shape of the return value of a user's derivative."""
     slopes = np.asarray(returned)
-    if slopes.shape != z.shape or slopes.dtype.kind not in "fiub":
-        requirement = f"must return one real number per sample, shape {z.shape}"
+    if slopes.shape != shape or slopes.dtype.kind not in "fiub":
+        requirement = f"must return one real number per sample, shape {shape}"
         found = f"got {slopes.dtype} of shape {slopes.shape}"
         raise InvalidInputError("derivative", requirement, found=found)
-    slopes = slopes.astype(np.float64, copy=False)
-    bad = np.isnan(slopes[: len(slopes) - optional])
-    if bad.any():
-        place = int(np.argmax(bad))
-        refuse_slope(slopes[place], z[place], place if rows is None else int(rows()[place]), numbers)
-    return slopes
+    return slopes.astype(np.float64, copy=False)
 
 
 def refuse_slope(slope: float, z: float, row: int, numbers: NDArray[np.intp] | None) -> NoReturn:
