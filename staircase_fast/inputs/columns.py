@@ -33,7 +33,7 @@ def reading(name: str, what: str) -> Iterator[None]:
     """Convert any exception of another library's code to an InvalidInputError about this argument."""
     try:
         yield
-    except MemoryError:
+    except (MemoryError, InvalidInputError):
         raise
     except Exception as error:  # noqa: BLE001
         unreadable(name, what, error)
@@ -119,13 +119,10 @@ def _from_dlpack(name: str, values: Any) -> Column:
     """A tensor of another library; the CPU must be able to read its memory."""
     with reading(name, "an array that numpy can read"):
         device, number = (int(part) for part in values.__dlpack_device__())
-    if device not in _HOST_DEVICES:
-        found = f"got an array on device {number} of DLPack type {device}"
-        raise InvalidTypeError(name, "must be in CPU memory", found=found, hint="Copy it to the CPU first.")
-    with reading(name, "an array that numpy can read"):
-        if any(hasattr(type(values), way) for way in _NUMPY):
-            return np.asarray(values)
-        return np.from_dlpack(values)
+        if device not in _HOST_DEVICES:
+            found = f"got an array on device {number} of DLPack type {device}"
+            raise InvalidTypeError(name, "must be in CPU memory", found=found, hint="Copy it to the CPU first.")
+        return np.asarray(values) if any(hasattr(type(values), way) for way in _NUMPY) else np.from_dlpack(values)
 
 
 def side_by_side(name: str, columns: list[Any], n_rows: int) -> Column:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidTypeError, refuse_missing
 from staircase_fast.inputs import _arrow
-from staircase_fast.inputs.columns import Column, reading, side_by_side, unreadable
+from staircase_fast.inputs.columns import Column, reading, side_by_side
 from staircase_fast.inputs.options import import_optional
 
 # Arrow's format letters of numbers, and numpy's types
@@ -45,16 +45,14 @@ def read(name: str, given: Any) -> Column:
     with reading(name, _READABLE):
         capsules = given.__arrow_c_array__() if is_array else given.__arrow_c_stream__()
         kind = _arrow.array_kind(capsules) if is_array else _arrow.stream_kind(capsules)
-    if any(one.format == _RUNS or one.has_dictionary for one in (kind, *kind.children)):
-        way = "__arrow_c_array__" if is_array else "__arrow_c_stream__"
-        return _read_encoded(name, kind, type("Exported", (), {way: lambda *_, **__: capsules})())
-    with reading(name, _READABLE):
-        chunks = _arrow.array_chunks(capsules) if is_array else _arrow.stream_chunks(capsules)
-    rows = [_Rows(kind.format, chunk, chunk.offset, chunk.length) for chunk in chunks]
-    try:
-        return _read_table(name, kind, rows) if kind.format == _TABLE else _read_column(name, kind.format, rows, given)
-    except OSError as error:  # a part is missing
-        unreadable(name, _READABLE, error)
+        if not any(one.format == _RUNS or one.has_dictionary for one in (kind, *kind.children)):
+            chunks = _arrow.array_chunks(capsules) if is_array else _arrow.stream_chunks(capsules)
+            rows = [_Rows(kind.format, chunk, chunk.offset, chunk.length) for chunk in chunks]
+            if kind.format == _TABLE:
+                return _read_table(name, kind, rows)
+            return _read_column(name, kind.format, rows, given)
+    way = "__arrow_c_array__" if is_array else "__arrow_c_stream__"
+    return _read_encoded(name, kind, type("Exported", (), {way: lambda *_, **__: capsules})())
 
 
 def flags(given: Any) -> NDArray[np.bool_]:

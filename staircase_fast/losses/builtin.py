@@ -15,9 +15,20 @@ from staircase_fast.losses.parameters import check_parameter
 from staircase_fast.typing import ColumnLike
 
 __all__ = [  # noqa: RUF022  (in the order of `Kind` in `_slopes.pxd`)
-    "SquaredError", "LogLoss", "PoissonDeviance", "GammaDeviance", "TweedieDeviance", "Logistic", "Linex", "Expectile",
-    "Quantile", "Huber", "PseudoHuber", "LogCosh", "Power",
-]  # fmt: skip
+    "SquaredError",
+    "LogLoss",
+    "PoissonDeviance",
+    "GammaDeviance",
+    "TweedieDeviance",
+    "Logistic",
+    "Linex",
+    "Expectile",
+    "Quantile",
+    "Huber",
+    "PseudoHuber",
+    "LogCosh",
+    "Power",
+]
 
 WIDE_EXPONENTS = 600.0  # exponentials of larger numbers may overflow when summed
 _LEAST = 5e-324  # the least float above 0
