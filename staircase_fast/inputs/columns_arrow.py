@@ -1,9 +1,9 @@
 """Read Arrow data of any library: objects with `__arrow_c_array__` or `__arrow_c_stream__`.
 
 The reader is written by hand because pyarrow, DLPack and `__array__` cannot replace it.  Polars and other libraries
-work without pyarrow.  pyarrow's conversions import pandas, which takes long and loses Ctrl-C meanwhile.  DLPack has no
-bits, nulls or chunks, and `__array__` turns nulls into NaN.  Here decimals are rounded once, and numbers in one chunk
-are not copied.  pyarrow decodes dictionaries and runs, which other libraries rarely use for numbers.
+work without pyarrow.  pyarrow's conversions import pandas, which is slow and ignores Ctrl-C meanwhile.  DLPack has no
+bits, nulls or chunks, and `__array__` turns nulls into NaN.  This reader rounds decimals once and does not copy numbers
+in one chunk.  pyarrow decodes dictionaries and runs, which other libraries rarely use for numbers.
 """
 
 from __future__ import annotations
@@ -75,13 +75,9 @@ def _read_encoded(name: str, kind: Any, exported: Any) -> Column:
         return side_by_side(name, table.columns, table.num_rows)
     given = as_pyarrow(name, exported)
     with reading(name, _READABLE):
-        from pyarrow import chunked_array, compute
+        from pyarrow import compute
 
-        if kind.format == _RUNS:
-            given = compute.run_end_decode(given)
-        else:
-            parts = [part.dictionary_decode() for part in getattr(given, "chunks", [given])]
-            given = chunked_array(parts, given.type.value_type)
+        given = compute.run_end_decode(given) if kind.format == _RUNS else given.cast(given.type.value_type)
     return read(name, given)
 
 

@@ -102,7 +102,7 @@ class Loss:
         """
         if not self.has_values:
             given = "derivative" if self.has_derivative else "minimisers"
-            raise TypeError(f"the value of {self!r} is unknown; it only defines its {given}.")
+            raise TypeError(f"the value of {self!r} is unknown; it defines only its {given}.")
         columns, shape = self._broadcast(z, y)
         out = np.empty(shape)
         _losses.values(self.kind, *columns, out.reshape(-1))
@@ -131,7 +131,7 @@ class Loss:
         array([0.5, 1. ])
         """
         if not self.has_derivative:
-            raise TypeError(f"the derivative of {self!r} is unknown; it only defines its minimisers.")
+            raise TypeError(f"the derivative of {self!r} is unknown; it defines only its minimisers.")
         columns, shape = self._broadcast(z, y)
         out = np.empty((3, len(columns[1])))
         _losses.slopes(self, *columns, out)
@@ -159,24 +159,21 @@ class Loss:
         """The loss of a fit up to a constant and a positive factor that depend on the data alone.
 
         For comparing two fits whose steps are means, clipped to the bounds.  `shares` are the weights of the steps over
-        their total, `size` is the largest magnitude of a mean or a value.  Such a loss is linear in y, except for terms
-        in y alone, so the cost of a step is that of its mean as a target.
+        their total, `size` is the largest magnitude of a mean or a value.  The loss is linear in y, except for terms in
+        y alone, so the cost of a step is that of its mean as a target.  The caller ignores floating-point warnings.
         """
         return float(np.sum(shares * self.value(means.clip(*bounds), means)))
 
     def natural_parameter(self, z: Floats) -> Floats:
-        """A function of z in which the slope is z - y, if the minimiser is a mean; otherwise z.
-
-        Losses whose minimiser is a mean are convex in this parameter, even if not in z.
-        """
+        """A function of z, with respect to which the slope is z - y and the loss is convex; z if it is not a mean."""
         return z
 
     def has_integer_slopes(self, targets: Floats) -> bool:
-        """Whether the limits of slopes at infinity are integers, in units of the parameter."""
+        """Whether the limits of slopes at -inf and inf are integers, in units of the parameter."""
         return self.levels_off and not self.per_sample
 
     def check_spread(self, targets: Extent) -> None:
-        """Refuse parameters that make slopes overflow or underflow for these targets."""
+        """Raise an error if slopes would overflow or underflow for these targets."""
 
     @property
     def is_mean(self) -> bool:

@@ -100,7 +100,6 @@ class PoissonDeviance(Loss):
 
     @property
     def is_mean(self) -> bool:
-        """Whether the minimiser is the mean of the targets."""
         return bool(np.all(self.exposure == 1.0))
 
     def natural_parameter(self, z: Floats) -> Floats:
@@ -162,12 +161,10 @@ class TweedieDeviance(Loss):
         if self.power in special:
             return special[self.power].cost_of_means(means, shares, size, bounds)
         p, values = self.power, means.clip(*bounds)
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0 ** (1 - p) may be infinite
-            slopes = np.where(means == 0, 0.0, means * values ** (1 - p))
+        slopes = np.where(means == 0, 0.0, means * values ** (1 - p))  # 0 ** (1 - p) may be infinite
         return float(np.sum(shares * (values ** (2 - p) / (2 - p) - slopes / (1 - p))))
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments that construct an equal loss."""
         return {"power": self.power}
 
 

@@ -105,19 +105,15 @@ class Custom(Loss):
 
     @property
     def per_sample(self) -> bool:
-        """Whether samples have their own parameters."""
         return True
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments that construct an equal loss."""
         return {"derivative": self.function, "args": self.args, "domain": self.value_range}
 
     def sort_keys(self) -> tuple[NDArray[Any], ...]:
-        """The columns, besides targets, in which samples differ."""
         return tuple(arg for arg in self.args if np.ndim(arg))
 
     def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
-        """The loss of some of the samples, or of all of them in another order."""
         other = Custom(self.function, (), self.value_range)
         other.args = self._args_of(chosen)
         if self.numbers is not None:
