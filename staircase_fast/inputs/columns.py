@@ -1,8 +1,8 @@
 """Read a column of numbers from any container, as an array that kernels can read.
 
 Arrow data is read by `columns_arrow.py`, pandas data by `columns_pandas.py`, everything else by numpy.  The result is a
-view of the input if possible.  Copied once are: types that no kernel reads, bits, several chunks, strided and unaligned
-rows.
+view of the input if possible.  Types that kernels do not read, bits, several chunks, and strided or unaligned rows are
+copied once.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def as_array(name: str, values: Any) -> Column:
     """An array of any type, read by the protocol that copies least."""
     if not isinstance(values, _PLAIN):
         if isinstance(values, (np.ndarray, np.generic)):
-            return _from_numpy(name, values)
+            if np.ma.is_masked(values):
+                refuse_missing(name, "a masked one", int(np.argmax(np.ma.getmaskarray(values))))
+            return np.asarray(values)
         # pandas before Arrow, which would copy columns that numpy can view
         if made_by("pandas", values) and hasattr(type(values), "__array__"):
             from staircase_fast.inputs import columns_pandas
@@ -106,13 +108,6 @@ def as_array(name: str, values: Any) -> Column:
     except Exception as error:  # noqa: BLE001
         unreadable(name, "an array of numbers", error)
     return array
-
-
-def _from_numpy(name: str, values: Any) -> Column:
-    """A subclass of numpy's array, or a numpy scalar."""
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        refuse_missing(name, "a masked one", int(np.argmax(np.ma.getmaskarray(values))))
-    return np.asarray(values)
 
 
 def _from_dlpack(name: str, values: Any) -> Column:

@@ -63,7 +63,7 @@ class Loss:
     minimises_at_targets: ClassVar[bool] = False  # minimisers are targets
     levels_off: ClassVar[bool] = False  # slopes level off to +-1 in units of its parameter
     allows_infinite_values: ClassVar[bool] = False
-    extreme_targets: tuple[bool, bool] = (False, False)  # targets 0, 1 want a value where the loss of others is inf
+    extreme_targets: tuple[bool, bool] = (False, False)  # targets 0, 1 are minimised where the loss of others is inf
 
     # how it scales (units.py)
     scales: ClassVar[bool] = False  # l(c z, c y) is l(z, y) times c**degree
@@ -72,7 +72,8 @@ class Loss:
     has_unit: ClassVar[bool] = False  # its parameter has the unit of the targets, so it is multiplied by c as well
 
     def __init_subclass__(cls) -> None:
-        cls.name = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if Loss in cls.__bases__:  # subclasses of users keep the name of their base
+            cls.name = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self) -> None:
         if type(self) is Loss:
