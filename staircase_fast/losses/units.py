@@ -49,7 +49,7 @@ def exponent_of(targets: Floats, loss: Loss) -> int:
     """The exponent of the unit for these targets and this loss; 0 if they need none."""
     if not loss.scales:
         return 0
-    exponent, power = _exponent(float(targets.min()), float(targets.max()), loss), _power(loss)
+    exponent, power = _exponent_and_power(float(targets.min()), float(targets.max()), loss)
     if abs(exponent) * power < _ORDINARY or _is_mixed(loss):
         return 0
     if power > 1:
@@ -65,17 +65,12 @@ def _is_mixed(loss: Loss) -> bool:
     return loss.has_power_slopes and loss.per_sample
 
 
-def _power(loss: Loss) -> float:
-    """Slopes grow like this power of the distance between value and target, at least 1."""
-    return max(1.0, loss.degree - 1.0)
-
-
-def _exponent(low: float, high: float, loss: Loss) -> int:
-    """The exponent of the size of targets, or of the distances between them if slopes are powers of distances."""
+def _exponent_and_power(low: float, high: float, loss: Loss) -> tuple[int, float]:
+    """The exponent of the size of targets, and the power of distances, at least 1, that slopes grow with."""
     size = max(abs(low), abs(high))
-    if loss.has_power_slopes:
+    if loss.has_power_slopes:  # only distances between targets matter
         size = max(high * 0.5 - low * 0.5, size * 2.0**-40)
-    return math.frexp(size)[1]
+    return math.frexp(size)[1], max(1.0, loss.degree - 1.0)
 
 
 def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss, names: tuple[str, str]) -> None:
@@ -88,7 +83,7 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
     loss.check_spread(targets)
     if not loss.scales:
         return
-    exponent, power = _exponent(targets.lowest, targets.highest, loss), _power(loss)
+    exponent, power = _exponent_and_power(targets.lowest, targets.highest, loss)
     size = max(abs(targets.lowest), abs(targets.highest))
     if _is_mixed(loss) and abs(exponent) * power > _ABOVE:
         n = f"{_ABOVE / power:.0f}"
