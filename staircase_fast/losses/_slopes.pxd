@@ -13,7 +13,7 @@ from staircase_fast.losses._functionals cimport *
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
 ctypedef double (*data_function)(double z, double y, void *user_data) noexcept nogil
 
-# `kind` of the classes in builtin.py, and of compiled.py.
+# Built-in losses in the order of `__all__` in builtin.py, then the kinds of compiled.py.
 cdef enum Kind:
     SQUARED_ERROR
     LOG_LOSS
