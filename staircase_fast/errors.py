@@ -7,6 +7,7 @@ Messages are never parsed.
 
 from __future__ import annotations
 
+import operator
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,38 +82,24 @@ class InvalidInputError(ValueError):
         group: object = NOT_GIVEN,
     ) -> None:
         super().__init__(argument, requirement)
-        self.argument = argument
-        self.requirement = requirement
-        self.value = value
-        self.index = index
-        self.found = found
-        self.hint = hint
-        self.other = other
-        self.row = row
-        self.column = column
-        self.file = file
-        self.group = group
+        self.argument, self.requirement, self.other = argument, requirement, other
+        self.value, self.index, self.found, self.hint = value, index, found, hint
+        self.row, self.column, self.file, self.group = row, column, file, group
 
     def __str__(self) -> str:
-        names = [f"`{name}`" for name in (self.argument, self.other) if name]
-        subject = f"column {self.column!r}" if self.column is not None else " and ".join(names)
+        subject = " and ".join(f"`{name}`" for name in (self.argument, self.other) if name)
+        if self.column is not None:
+            subject = f"column {self.column!r}"
         row = self.index if self.row is None else self.row
-        about_group = not subject and self.group is not NOT_GIVEN and row is not None
-        if about_group:
-            subject = f"Group {shown(self.group)} (row {row})"
-        text = f"{subject} {self.requirement}".strip()
-        if self.found:
-            text += f"; {self.found}"
-        elif self.value is not NOT_GIVEN:
-            text += f"; got {shown(self.value)}"
-        if row is not None and not about_group:
-            text += f" at index {row}" if self.row is None else f" in row {row}"
-        if self.group is not NOT_GIVEN and not about_group:
-            text += f" (group {shown(self.group)})"
-        text += "."
-        if self.hint:
-            text += f" {self.hint}"
-        return f"{self.file}: {text}" if self.file is not None else text
+        place = "" if row is None else f" at index {row}" if self.row is None else f" in row {row}"
+        if self.group is not NOT_GIVEN and not subject and row is not None:
+            subject, place = f"Group {shown(self.group)} (row {row})", ""
+        elif self.group is not NOT_GIVEN:
+            place += f" (group {shown(self.group)})"
+        found = self.found or ("" if self.value is NOT_GIVEN else f"got {shown(self.value)}")
+        text = f"{subject} {self.requirement}".strip() + (f"; {found}" if found else "") + f"{place}."
+        file = "" if self.file is None else f"{self.file}: "
+        return f"{file}{text} {self.hint}" if self.hint else file + text
 
 
 @public_class("staircase_fast")
@@ -142,6 +129,18 @@ def refuse_entries(
 def refuse_missing(argument: str, entry: str, index: int) -> NoReturn:
     """Raise an error for a missing entry; `entry` says how the container represents it."""
     raise InvalidInputError(argument, "must not have missing entries", found=f"got {entry}", index=index)
+
+
+def check_count(argument: str, number: object, least: int) -> int:
+    """An integer of at least this; the caller treats None."""
+    requirement = f"must be an integer >= {least} or None"
+    try:
+        found = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidTypeError(argument, requirement, value=number) from None
+    if found < least or (least and isinstance(number, bool)):  # one thread is 1, not True
+        raise InvalidInputError(argument, requirement, value=number)
+    return found
 
 
 @contextmanager

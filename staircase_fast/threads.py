@@ -7,12 +7,11 @@ pool that a fork could break, and nothing to shut down.
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 from collections.abc import Callable
 from typing import TypeVar
 
-from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, check_count
 
 ROWS_EACH = 1 << 18  # fewer rows are done before a thread has started
 _VARIABLE = "STAIRCASE_FAST_NUM_THREADS"
@@ -45,7 +44,7 @@ def set_num_threads(n: int | None) -> None:
     >>> sf.set_num_threads(None)
     """
     global _default  # noqa: PLW0603  (a setting of the process)
-    _default = None if n is None else _check_thread_count("n", n)
+    _default = None if n is None else check_count("n", n, 1)
 
 
 def get_num_threads() -> int:
@@ -73,19 +72,8 @@ def get_num_threads() -> int:
 def num_threads(n_threads: int | None, n_rows: int) -> int:
     """The number of threads for a call with this argument.  Small calls do not ask the system, which is slow."""
     if n_threads is not None:
-        return _check_thread_count("n_threads", n_threads)
+        return check_count("n_threads", n_threads, 1)
     return get_num_threads() if n_rows >= ROWS_EACH else 1
-
-
-def _check_thread_count(argument: str, number: object) -> int:
-    requirement = "must be an integer >= 1 or None"
-    try:
-        found = operator.index(number)  # type: ignore[arg-type]
-    except TypeError:
-        raise InvalidTypeError(argument, requirement, value=number) from None
-    if found < 1 or isinstance(number, bool):
-        raise InvalidInputError(argument, requirement, value=number)
-    return found
 
 
 def parts(n_rows: int, n_threads: int) -> list[slice]:

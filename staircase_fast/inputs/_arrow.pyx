@@ -62,6 +62,9 @@ cdef object kind_of(const ArrowSchema *schema):
 cdef class Chunk:
     """Rows in one piece of memory, which stays valid as long as this object or a buffer of it."""
 
+    cdef readonly int64_t length
+    cdef readonly int64_t offset  # number of entries of each buffer before the first row
+    cdef readonly int64_t null_count  # number of rows that are null; -1 if unknown
     cdef const ArrowArray *array
     cdef object owner  # frees the memory: a capsule or another chunk
     cdef ArrowArray own  # the array, if this chunk frees it
@@ -70,23 +73,9 @@ cdef class Chunk:
         if self.own.release is not NULL:
             self.own.release(&self.own)
 
-    @property
-    def length(self):
-        return self.array.length
-
-    @property
-    def offset(self):
-        """Number of entries of each buffer before the first row."""
-        return self.array.offset
-
-    @property
-    def null_count(self):
-        """Number of rows that are null; -1 if unknown."""
-        return self.array.null_count
-
     def child(self, int64_t place):
         check(0 <= place < self.array.n_children and self.array.children is not NULL, "it has too few children")
-        return part_of(self, self.array.children[place])
+        return set_rows(Chunk.__new__(Chunk), self, self.array.children[place])
 
     def buffer(self, int64_t place, Py_ssize_t size):
         """The first bytes of a buffer; None if there is none."""
@@ -106,18 +95,13 @@ cdef class Chunk:
         return memory
 
 
-cdef Chunk part_of(object owner, const ArrowArray *array):
-    cdef Chunk chunk = Chunk.__new__(Chunk)
-    check_extent(array)
-    chunk.owner = owner
-    chunk.array = array
-    return chunk
-
-
-cdef int check_extent(const ArrowArray *array) except -1:
+cdef Chunk set_rows(Chunk chunk, object owner, const ArrowArray *array):
     check(array is not NULL, "a part of it is missing")
     # below 2**55, so that no number of bytes overflows
-    return check(array.offset >> 55 == 0 and array.length >> 55 == 0, "its length or its offset is impossible")
+    check(array.offset >> 55 == 0 and array.length >> 55 == 0, "its length or its offset is impossible")
+    chunk.owner, chunk.array = owner, array
+    chunk.length, chunk.offset, chunk.null_count = array.length, array.offset, array.null_count
+    return chunk
 
 
 cdef int check(bint valid, str reason) except -1:
@@ -156,7 +140,7 @@ def array_chunks(object capsules not None):
     _, array = capsules
     cdef const ArrowArray *rows = <const ArrowArray *> PyCapsule_GetPointer(array, "arrow_array")
     check_present(rows.release is not NULL)
-    return [part_of(array, rows)]
+    return [set_rows(Chunk.__new__(Chunk), array, rows)]
 
 
 cdef ArrowArrayStream *stream_in(object capsule) except NULL:
@@ -203,6 +187,4 @@ def stream_chunks(object capsule not None):
         PyErr_CheckSignals()
         if chunk.own.release is NULL:
             return chunks
-        check_extent(&chunk.own)
-        chunk.array = &chunk.own
-        chunks.append(chunk)
+        chunks.append(set_rows(chunk, None, &chunk.own))

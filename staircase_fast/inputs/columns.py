@@ -1,8 +1,8 @@
 """Read a column of numbers from any container, as an array that kernels can read.
 
 Arrow data is read by `columns_arrow.py`, pandas data by `columns_pandas.py`, everything else by numpy.  The result is a
-view of the input if possible.  Copied once are: types that no kernel reads, bits, several chunks, strided and unaligned
-rows.
+view of the input if possible.  Types that kernels do not read, bits, several chunks, and strided or unaligned rows are
+copied once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def reading(name: str, what: str) -> Iterator[None]:
     """Convert any exception of another library's code to an InvalidInputError about this argument."""
     try:
         yield
-    except MemoryError:
+    except (MemoryError, InvalidInputError):
         raise
     except Exception as error:  # noqa: BLE001
         unreadable(name, what, error)
@@ -85,7 +85,9 @@ def as_array(name: str, values: Any) -> Column:
     """An array of any type, read by the protocol that copies least."""
     if not isinstance(values, _PLAIN):
         if isinstance(values, (np.ndarray, np.generic)):
-            return _from_numpy(name, values)
+            if np.ma.is_masked(values):
+                refuse_missing(name, "a masked one", int(np.argmax(np.ma.getmaskarray(values))))
+            return np.asarray(values)
         # pandas before Arrow, which would copy columns that numpy can view
         if made_by("pandas", values) and hasattr(type(values), "__array__"):
             from staircase_fast.inputs import columns_pandas
@@ -108,24 +110,14 @@ def as_array(name: str, values: Any) -> Column:
     return array
 
 
-def _from_numpy(name: str, values: Any) -> Column:
-    """A subclass of numpy's array, or a numpy scalar."""
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        refuse_missing(name, "a masked one", int(np.argmax(np.ma.getmaskarray(values))))
-    return np.asarray(values)
-
-
 def _from_dlpack(name: str, values: Any) -> Column:
     """A tensor of another library; the CPU must be able to read its memory."""
     with reading(name, "an array that numpy can read"):
         device, number = (int(part) for part in values.__dlpack_device__())
-    if device not in _HOST_DEVICES:
-        found = f"got an array on device {number} of DLPack type {device}"
-        raise InvalidTypeError(name, "must be in CPU memory", found=found, hint="Copy it to the CPU first.")
-    with reading(name, "an array that numpy can read"):
-        if any(hasattr(type(values), way) for way in _NUMPY):
-            return np.asarray(values)
-        return np.from_dlpack(values)
+        if device not in _HOST_DEVICES:
+            found = f"got an array on device {number} of DLPack type {device}"
+            raise InvalidTypeError(name, "must be in CPU memory", found=found, hint="Copy it to the CPU first.")
+        return np.asarray(values) if any(hasattr(type(values), way) for way in _NUMPY) else np.from_dlpack(values)
 
 
 def side_by_side(name: str, columns: list[Any], n_rows: int) -> Column:

@@ -1,9 +1,9 @@
 """Read Arrow data of any library: objects with `__arrow_c_array__` or `__arrow_c_stream__`.
 
 The reader is written by hand because pyarrow, DLPack and `__array__` cannot replace it.  Polars and other libraries
-work without pyarrow.  pyarrow's conversions import pandas, which takes long and loses Ctrl-C meanwhile.  DLPack has no
-bits, nulls or chunks, and `__array__` turns nulls into NaN.  Here decimals are rounded once, and numbers in one chunk
-are not copied.  pyarrow decodes dictionaries and runs, which other libraries rarely use for numbers.
+work without pyarrow.  pyarrow's conversions import pandas, which is slow and ignores Ctrl-C meanwhile.  DLPack has no
+bits, nulls or chunks, and `__array__` turns nulls into NaN.  This reader rounds decimals once and does not copy numbers
+in one chunk.  pyarrow decodes dictionaries and runs, which other libraries rarely use for numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidTypeError, refuse_missing
 from staircase_fast.inputs import _arrow
-from staircase_fast.inputs.columns import Column, reading, side_by_side, unreadable
+from staircase_fast.inputs.columns import Column, reading, side_by_side
 from staircase_fast.inputs.options import import_optional
 
 # Arrow's format letters of numbers, and numpy's types
@@ -45,16 +45,14 @@ def read(name: str, given: Any) -> Column:
     with reading(name, _READABLE):
         capsules = given.__arrow_c_array__() if is_array else given.__arrow_c_stream__()
         kind = _arrow.array_kind(capsules) if is_array else _arrow.stream_kind(capsules)
-    if any(one.format == _RUNS or one.has_dictionary for one in (kind, *kind.children)):
-        way = "__arrow_c_array__" if is_array else "__arrow_c_stream__"
-        return _read_encoded(name, kind, type("Exported", (), {way: lambda *_, **__: capsules})())
-    with reading(name, _READABLE):
-        chunks = _arrow.array_chunks(capsules) if is_array else _arrow.stream_chunks(capsules)
-    rows = [_Rows(kind.format, chunk, chunk.offset, chunk.length) for chunk in chunks]
-    try:
-        return _read_table(name, kind, rows) if kind.format == _TABLE else _read_column(name, kind.format, rows, given)
-    except OSError as error:  # a part is missing
-        unreadable(name, _READABLE, error)
+        if not any(one.format == _RUNS or one.has_dictionary for one in (kind, *kind.children)):
+            chunks = _arrow.array_chunks(capsules) if is_array else _arrow.stream_chunks(capsules)
+            rows = [_Rows(kind.format, chunk, chunk.offset, chunk.length) for chunk in chunks]
+            if kind.format == _TABLE:
+                return _read_table(name, kind, rows)
+            return _read_column(name, kind.format, rows, given)
+    way = "__arrow_c_array__" if is_array else "__arrow_c_stream__"
+    return _read_encoded(name, kind, type("Exported", (), {way: lambda *_, **__: capsules})())
 
 
 def flags(given: Any) -> NDArray[np.bool_]:
@@ -77,13 +75,9 @@ def _read_encoded(name: str, kind: Any, exported: Any) -> Column:
         return side_by_side(name, table.columns, table.num_rows)
     given = as_pyarrow(name, exported)
     with reading(name, _READABLE):
-        from pyarrow import chunked_array, compute
+        from pyarrow import compute
 
-        if kind.format == _RUNS:
-            given = compute.run_end_decode(given)
-        else:
-            parts = [part.dictionary_decode() for part in getattr(given, "chunks", [given])]
-            given = chunked_array(parts, given.type.value_type)
+        given = compute.run_end_decode(given) if kind.format == _RUNS else given.cast(given.type.value_type)
     return read(name, given)
 
 

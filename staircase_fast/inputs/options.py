@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
-from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, check_count
 
 
 def check_direction(increasing: object, *, auto: bool) -> bool | None:
@@ -44,7 +43,7 @@ def infinite_allowed(bounds: Any) -> tuple[bool, bool]:
 
 
 def as_real(number: Any) -> float:
-    """One real number as a float; raises TypeError for other things that `float` accepts, some with a warning."""
+    """One real number as a float; a TypeError for other objects that `float` accepts, some with a warning."""
     if type(number) not in (float, int) and (  # numpy's functions are slower than a small fit
         isinstance(number, (str, bytes)) or number is np.ma.masked or np.ndim(number) or np.iscomplexobj(number)
     ):
@@ -72,8 +71,8 @@ def check_number(argument: str, number: object) -> float:
     return found
 
 
-def _check_not_negative(argument: str, number: object) -> float:
-    found = check_number(argument, number)
+def _check_not_negative(argument: str, number: object, default: float) -> float:
+    found = default if number is None else check_number(argument, number)
     if found < 0:
         raise InvalidInputError(argument, "must be >= 0", value=number)
     return found
@@ -81,26 +80,17 @@ def _check_not_negative(argument: str, number: object) -> float:
 
 def check_tolerance(tol: object) -> float:
     """The tolerance; 0 if it is None."""
-    return 0.0 if tol is None else _check_not_negative("tol", tol)
+    return _check_not_negative("tol", tol, 0.0)
 
 
 def check_seconds(max_seconds: object) -> float:
     """The time limit; inf if it is None."""
-    return math.inf if max_seconds is None else _check_not_negative("max_seconds", max_seconds)
+    return _check_not_negative("max_seconds", max_seconds, math.inf)
 
 
 def check_round_count(max_rounds: object) -> float:
     """The limit on the number of rounds; inf if it is None."""
-    requirement = "must be an integer >= 0 or None"
-    if max_rounds is None:
-        return math.inf
-    try:
-        found = operator.index(max_rounds)  # type: ignore[arg-type]
-    except TypeError:
-        raise InvalidTypeError("max_rounds", requirement, value=max_rounds) from None
-    if found < 0:
-        raise InvalidInputError("max_rounds", requirement, value=max_rounds)
-    return found
+    return math.inf if max_rounds is None else check_count("max_rounds", max_rounds, 0)
 
 
 def check_choice(argument: str, choice: object, allowed: tuple[str, ...]) -> str:
@@ -116,7 +106,7 @@ def check_interpolation(interpolation: object) -> str:
 
 
 def check_function(argument: str, function: object) -> Any:
-    """Something that can be called."""
+    """A callable object."""
     if not callable(function):
         raise InvalidTypeError(argument, "must be a function", value=function)
     return function

@@ -62,20 +62,18 @@ def read_weights(argument: str, weights: ColumnLike | None, rows_argument: str, 
 def check_weights(argument: str, w: Column, extent: Extent) -> NDArray[np.bool_] | None:
     """Check weights; return which rows have a weight > 0, or None if all have."""
     check_each_weight(argument, w, extent)
-    if extent.highest == 0:
-        _refuse_zero_weights(argument, w)
     if len(w) * extent.highest == math.inf:
-        check_finite_total(argument, w)
+        try:
+            math.fsum(w)
+        except OverflowError:
+            found = f"its {len(w)} entries reach {w.max()}"
+            raise InvalidInputError(argument, "must have a finite sum", found=found) from None
     if extent.lowest != 0:
         return None
     present = w > 0
-    if not present.any():  # the weights have changed since their extent was computed
-        _refuse_zero_weights(argument, w)
+    if not present.any():
+        raise InvalidInputError(argument, "must have an entry > 0", found=f"all {len(w)} are zero")
     return present
-
-
-def _refuse_zero_weights(argument: str, w: Column) -> None:
-    raise InvalidInputError(argument, "must have an entry > 0", found=f"all {len(w)} are zero")
 
 
 def check_each_weight(argument: str, w: Column, extent: Extent) -> None:
@@ -84,15 +82,6 @@ def check_each_weight(argument: str, w: Column, extent: Extent) -> None:
         refuse_entries(argument, "must be finite", w, ~np.isfinite(w))
     if extent.lowest < 0:
         refuse_entries(argument, "must be >= 0", w, w < 0)
-
-
-def check_finite_total(argument: str, w: Column) -> None:
-    """The sum of weights must not overflow."""
-    try:
-        math.fsum(w)
-    except OverflowError:
-        found = f"its {len(w)} entries reach {w.max()}"
-        raise InvalidInputError(argument, "must have a finite sum", found=found) from None
 
 
 def check_same_length(argument: str, column: Column, other_argument: str, other: Column) -> None:

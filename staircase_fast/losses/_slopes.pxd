@@ -1,8 +1,8 @@
 # Slopes and values of a loss for many samples.
 #
 # `fill` is compiled for each loss, so that the formulas of `_functionals.pxd` are inlined into its loops.  A user's
-# compiled function is one more loop.  A new loss needs a line in `Kind` and `functional`, and a branch in `value_of`,
-# `slope_of` and `fill_slopes`.
+# compiled function is one more loop.  A new loss needs a line in `Kind` and `functional`, and a branch in `evaluate`
+# and `fill_slopes`.
 
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
@@ -13,7 +13,7 @@ from staircase_fast.losses._functionals cimport *
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
 ctypedef double (*data_function)(double z, double y, void *user_data) noexcept nogil
 
-# `kind` of the classes in builtin.py, and of compiled.py.
+# Built-in losses in the order of `__all__` in builtin.py, then the kinds of compiled.py.
 cdef enum Kind:
     SQUARED_ERROR
     LOG_LOSS
@@ -70,18 +70,14 @@ cdef inline Model model_of(description, const double[::1] parameters, bint by_un
 
 cdef inline bint levels_off(const Model *model) noexcept nogil:
     """Whether slopes have big parts."""
-    return (
-        model.kind == LOGISTIC or model.kind == QUANTILE or model.kind == HUBER or model.kind == PSEUDO_HUBER
-        or model.kind == LOG_COSH
-    )
+    return model.kind in (LOGISTIC, QUANTILE, HUBER, PSEUDO_HUBER, LOG_COSH)
 
 
 cdef inline bint is_ill_conditioned(const Model *model) noexcept nogil:
     """Whether rounding z - y, or z + offset, can change a slope by more than a few of its ulps."""
-    return (
-        model.kind == LOGISTIC or model.kind == LINEX or model.kind == LOG_COSH
-        or (model.kind == POWER and (model.p_step != 0 or model.p[0] > 4.0))
-    )
+    if model.kind == POWER:
+        return model.p_step != 0 or model.p[0] > 4.0
+    return model.kind in (LOGISTIC, LINEX, LOG_COSH)
 
 
 cdef inline double unit_of(functional f) noexcept nogil:
@@ -91,62 +87,34 @@ cdef inline double unit_of(functional f) noexcept nogil:
         return 1.0
 
 
-cdef inline double value_of(functional f, double z, double y) noexcept nogil:
+cdef inline Slope evaluate(functional f, bint value, double z, double y) noexcept nogil:
+    """The slope; or the value of the loss, as `big`.  `value` is constant in each loop, so it costs nothing."""
     if functional is SquaredError:
-        return squared_error(z, y)
+        return Slope(squared_error(z, y), 0.0, 0.0) if value else squared_error_slope(z, y)
     elif functional is LogLoss:
-        return log_loss(z, y)
+        return Slope(log_loss(z, y), 0.0, 0.0) if value else log_loss_slope(z, y)
     elif functional is PoissonDeviance:
-        return poisson_deviance(f.p, z, y)
+        return Slope(poisson_deviance(f.p, z, y), 0.0, 0.0) if value else poisson_deviance_slope(f.p, z, y)
     elif functional is GammaDeviance:
-        return gamma_deviance(z, y)
+        return Slope(gamma_deviance(z, y), 0.0, 0.0) if value else gamma_deviance_slope(z, y)
     elif functional is TweedieDeviance:
-        return tweedie_deviance(f.p, z, y)
+        return Slope(tweedie_deviance(f.p, z, y), 0.0, 0.0) if value else tweedie_deviance_slope(f.p, z, y)
     elif functional is Logistic:
-        return logistic(f.p, z, y)
+        return Slope(logistic(f.p, z, y), 0.0, 0.0) if value else logistic_slope(f.p, z, y)
     elif functional is Linex:
-        return linex(f.p, z, y)
+        return Slope(linex(f.p, z, y), 0.0, 0.0) if value else linex_slope(f.p, z, y)
     elif functional is Expectile:
-        return expectile(f.p, z, y)
+        return Slope(expectile(f.p, z, y), 0.0, 0.0) if value else expectile_slope(f.p, z, y)
     elif functional is Quantile:
-        return quantile(f.p, z, y)
+        return Slope(quantile(f.p, z, y), 0.0, 0.0) if value else quantile_slope(f.p, z, y)
     elif functional is Huber:
-        return huber(f.p, z, y)
+        return Slope(huber(f.p, z, y), 0.0, 0.0) if value else huber_slope(f.p, z, y)
     elif functional is PseudoHuber:
-        return pseudo_huber(f.p, z, y)
+        return Slope(pseudo_huber(f.p, z, y), 0.0, 0.0) if value else pseudo_huber_slope(f.p, z, y)
     elif functional is LogCosh:
-        return log_cosh(f.p, z, y)
+        return Slope(log_cosh(f.p, z, y), 0.0, 0.0) if value else log_cosh_slope(f.p, z, y)
     else:
-        return power(f.p, z, y)
-
-
-cdef inline Slope slope_of(functional f, double z, double y) noexcept nogil:
-    if functional is SquaredError:
-        return squared_error_slope(z, y)
-    elif functional is LogLoss:
-        return log_loss_slope(z, y)
-    elif functional is PoissonDeviance:
-        return poisson_deviance_slope(f.p, z, y)
-    elif functional is GammaDeviance:
-        return gamma_deviance_slope(z, y)
-    elif functional is TweedieDeviance:
-        return tweedie_deviance_slope(f.p, z, y)
-    elif functional is Logistic:
-        return logistic_slope(f.p, z, y)
-    elif functional is Linex:
-        return linex_slope(f.p, z, y)
-    elif functional is Expectile:
-        return expectile_slope(f.p, z, y)
-    elif functional is Quantile:
-        return quantile_slope(f.p, z, y)
-    elif functional is Huber:
-        return huber_slope(f.p, z, y)
-    elif functional is PseudoHuber:
-        return pseudo_huber_slope(f.p, z, y)
-    elif functional is LogCosh:
-        return log_cosh_slope(f.p, z, y)
-    else:
-        return power_slope(f.p, z, y)
+        return Slope(power(f.p, z, y), 0.0, 0.0) if value else power_slope(f.p, z, y)
 
 
 cdef inline Py_ssize_t fill_slopes(
@@ -206,13 +174,13 @@ cdef inline void fill(
         for i in range(n):
             if model.p_step:
                 f.p = model.p[first + i]
-            out.big[i] = value_of(f, z[i * z_step], y[first + i])
+            out.big[i] = evaluate(f, True, z[i * z_step], y[first + i]).big
         return
     if z_step == 0 and model.p_step == 0:     # the usual case, which compilers vectorise
         unit = 1.0 if model.by_unit else unit_of(f)
         at = z[0]
         for i in range(n):
-            slope = slope_of(f, at, y[first + i])
+            slope = evaluate(f, False, at, y[first + i])
             out.big[i] = slope.big * unit
             out.tail[i] = slope.tail * unit
             out.curvature[i] = slope.curvature * unit
@@ -220,7 +188,7 @@ cdef inline void fill(
     for i in range(n):
         f.p = model.p[(first + i) * model.p_step]
         unit = 1.0 if model.by_unit and not model.p_step else unit_of(f)
-        slope = slope_of(f, z[i * z_step], y[first + i])
+        slope = evaluate(f, False, z[i * z_step], y[first + i])
         out.big[i] = slope.big * unit
         out.tail[i] = slope.tail * unit
         out.curvature[i] = slope.curvature * unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from staircase_fast.losses import _losses
 from staircase_fast.losses.parameters import range_text
 from staircase_fast.typing import ColumnLike, ScalarLike
 
+Floats = NDArray[np.float64]
 NO_PARAMETER = np.zeros(1)
 
 
@@ -40,13 +42,13 @@ class Loss:
     """
 
     name: ClassVar[str]
-    """The name that can be passed instead of an object."""
+    """The name that can be passed instead of an object: the name of the class with underscores."""
     target_range: tuple[float, float] = (-math.inf, math.inf)
     """The least and the greatest target."""
     value_range: tuple[float, float] = (-math.inf, math.inf)
     """The least and the greatest value."""
 
-    kind: ClassVar[int]  # its number in `_slopes.pxd`; -1 if it has none
+    kind: int = -1  # its number in `Kind` of `_slopes.pxd`, if it has one
     parameter: ClassVar[str] = ""  # the name of its parameter, if it has one
     has_values: ClassVar[bool] = True  # `value` can be evaluated
     has_derivative: ClassVar[bool] = True  # `derivative` can be evaluated
@@ -55,15 +57,13 @@ class Loss:
 
     # how it is fitted (bisection/solve.py)
     solver: ClassVar[str] = "rounds"  # the key of its solver in `SOLVERS`
-    is_mean: bool = False  # the minimiser is the mean of the targets
-    by_rounds: ClassVar[bool] = True  # the solver uses bisection rounds
     is_location: ClassVar[bool] = False  # a function of z - y with its minimum at 0
     first_bounds: ClassVar[str] = "targets"  # the key of its first bounds in `FIRST_RUNS`
     side: str = "either"  # which minimiser is returned: "lower", "middle", "upper"; "either": unique, or the middle
     minimises_at_targets: ClassVar[bool] = False  # minimisers are targets
     levels_off: ClassVar[bool] = False  # slopes level off to +-1 in units of its parameter
     allows_infinite_values: ClassVar[bool] = False
-    extreme_targets: tuple[bool, bool] = (False, False)  # targets 0, 1 want a value where the loss of others is inf
+    extreme_targets: tuple[bool, bool] = (False, False)  # targets 0, 1 are minimised where the loss of others is inf
 
     # how it scales (units.py)
     scales: ClassVar[bool] = False  # l(c z, c y) is l(z, y) times c**degree
@@ -72,9 +72,8 @@ class Loss:
     has_unit: ClassVar[bool] = False  # its parameter has the unit of the targets, so it is multiplied by c as well
 
     def __init_subclass__(cls) -> None:
-        cls.by_rounds = cls.solver in ("rounds", "exponentials")
-        if "is_mean" not in vars(cls):
-            cls.is_mean = cls.solver == "mean"
+        if Loss in cls.__bases__:  # subclasses of users keep the name of their base
+            cls.name = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self) -> None:
         if type(self) is Loss:
@@ -83,7 +82,7 @@ class Loss:
     @overload
     def value(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array if there is a parameter per sample
     @overload
-    def value(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def value(self, z: ColumnLike, y: ColumnLike) -> Floats: ...
     def value(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The loss of each value z for its target y.
 
@@ -102,15 +101,18 @@ class Loss:
         >>> sf.losses.Huber(1.0).value([0.5, 3.0], 0.0)
         array([0.125, 2.5  ])
         """
-        arguments, shape = self._arguments(z, y)
-        out = np.empty(len(arguments[1]))
-        _losses.values(self.kind, *arguments, out)
-        return out.reshape(shape)[()]
+        if not self.has_values:
+            given = "derivative" if self.has_derivative else "minimisers"
+            raise TypeError(f"the value of {self!r} is unknown; it defines only its {given}.")
+        columns, shape = self._broadcast(z, y)
+        out = np.empty(shape)
+        _losses.values(self.kind, *columns, out.reshape(-1))
+        return out[()]
 
     @overload
     def derivative(self, z: ScalarLike, y: ScalarLike) -> Any: ...  # an array if there is a parameter per sample
     @overload
-    def derivative(self, z: ColumnLike, y: ColumnLike) -> NDArray[np.float64]: ...
+    def derivative(self, z: ColumnLike, y: ColumnLike) -> Floats: ...
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z; the right-sided one where it jumps.
 
@@ -129,61 +131,58 @@ class Loss:
         >>> sf.losses.Huber(1.0).derivative([0.5, 3.0], 0.0)
         array([0.5, 1. ])
         """
-        arguments, shape = self._arguments(z, y)
-        out = np.empty((3, len(arguments[1])))
-        _losses.slopes(self, *arguments, out)
+        if not self.has_derivative:
+            raise TypeError(f"the derivative of {self!r} is unknown; it defines only its minimisers.")
+        columns, shape = self._broadcast(z, y)
+        out = np.empty((3, len(columns[1])))
+        _losses.slopes(self, *columns, out)
         return (out[0] + out[1]).reshape(shape)[()]
 
-    def _arguments(
-        self, z: ColumnLike, y: ColumnLike
-    ) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]], tuple[int, ...]]:
+    def _broadcast(self, z: ColumnLike, y: ColumnLike) -> tuple[tuple[Floats, Floats, Floats], tuple[int, ...]]:
         """Parameters, values and targets as flat columns, and the shape of the result."""
-        pair = self._check_pair(z, y)
-        *columns, parameters = np.broadcast_arrays(*pair, self.parameters)
-        flat = [np.ascontiguousarray(column).reshape(-1) for column in columns]
-        given = self.parameters if len(self.parameters) == 1 else np.ascontiguousarray(parameters).reshape(-1)
-        return (given, flat[0], flat[1]), columns[0].shape if len(self.parameters) > 1 else np.broadcast(*pair).shape
+        pair, p = self._check_pair(z, y), self.parameters
+        shape = np.broadcast_shapes(*(column.shape for column in pair), p.shape if len(p) > 1 else ())
+        flat = [np.broadcast_to(column, shape).ravel() for column in pair]
+        return (np.broadcast_to(p, shape).ravel() if len(p) > 1 else p, flat[0], flat[1]), shape
 
-    def _check_pair(self, z: ColumnLike, y: ColumnLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found = []
-        for name, given, (low, high) in (("z", z, self.value_range), ("y", y, self.target_range)):
-            numbers = read_array(name, given).astype(np.float64)
+    def _check_pair(self, z: ColumnLike, y: ColumnLike) -> list[Floats]:
+        pair = [read_array(name, given).astype(np.float64) for name, given in (("z", z), ("y", y))]
+        for name, numbers, (low, high) in zip("zy", pair, (self.value_range, self.target_range), strict=True):
             flat = numbers.reshape(-1)
             refuse_entries(name, "must not be NaN", flat, np.isnan(flat))
             if name == "y":
                 refuse_entries(name, "must be finite", flat, np.isinf(flat))
             outside = (flat < low) | (flat > high)
             refuse_entries(name, f"must be {range_text(low, high)} for {self.name}", flat, outside)
-            found.append(numbers)
-        return found[0], found[1]
+        return pair
 
-    def cost_of_means(
-        self, means: NDArray[np.float64], shares: NDArray[np.float64], size: float, bounds: tuple[float, float]
-    ) -> float:
+    def cost_of_means(self, means: Floats, shares: Floats, size: float, bounds: tuple[float, float]) -> float:
         """The loss of a fit up to a constant and a positive factor that depend on the data alone.
 
         For comparing two fits whose steps are means, clipped to the bounds.  `shares` are the weights of the steps over
-        their total, `size` is the largest magnitude of a mean or a value.  Such a loss is linear in y, except for terms
-        in y alone, so the cost of a step is that of its mean as a target.
+        their total, `size` is the largest magnitude of a mean or a value.  The loss is linear in y, except for terms in
+        y alone, so the cost of a step is that of its mean as a target.  The caller ignores floating-point warnings.
         """
         return float(np.sum(shares * self.value(means.clip(*bounds), means)))
 
-    def natural_parameter(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A function of z in which the slope is z - y, if the minimiser is a mean; otherwise z.
-
-        Losses whose minimiser is a mean are convex in this parameter, even if not in z.
-        """
+    def natural_parameter(self, z: Floats) -> Floats:
+        """A function of z, with respect to which the slope is z - y and the loss is convex; z if it is not a mean."""
         return z
 
-    def has_integer_slopes(self, targets: NDArray[np.float64]) -> bool:
-        """Whether the limits of slopes at infinity are integers, in units of the parameter."""
+    def has_integer_slopes(self, targets: Floats) -> bool:
+        """Whether the limits of slopes at -inf and inf are integers, in units of the parameter."""
         return self.levels_off and not self.per_sample
 
     def check_spread(self, targets: Extent) -> None:
-        """Refuse parameters that make slopes overflow or underflow for these targets."""
+        """Raise an error if slopes would overflow or underflow for these targets."""
 
     @property
-    def parameters(self) -> NDArray[np.float64]:
+    def is_mean(self) -> bool:
+        """Whether the minimiser is the mean of the targets."""
+        return self.solver == "mean"
+
+    @property
+    def parameters(self) -> Floats:
         """The parameter as a column with one entry, or one per sample."""
         return np.atleast_1d(getattr(self, self.parameter)) if self.parameter else NO_PARAMETER
 

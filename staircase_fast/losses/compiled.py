@@ -22,7 +22,6 @@ _ARGUMENTS = {
 _NEEDS_THE_GIL = 4  # in the flags of ctypes: a function of Python's own C API
 _Capsule = type(dt.datetime_CAPI)  # types.CapsuleType since Python 3.13
 
-
 REQUIREMENT = (
     "must be a Python function of arrays or a compiled function: a ctypes function that is not NULL, "
     "a numba.cfunc, a PyCapsule or a scipy.LowLevelCallable"
@@ -52,7 +51,7 @@ def compiled_derivative(function: Any) -> Compiled | None:
 
 
 def _is_instance(given: object, module: str, name: str) -> bool:
-    """Whether this is an object of a library that is not imported for the question: its owner has done that."""
+    """Whether an object is an instance of a class of another library, which is not imported for this."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(given, kind)
 

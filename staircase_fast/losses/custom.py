@@ -14,7 +14,7 @@ from staircase_fast.inputs.columns import reading
 from staircase_fast.inputs.options import as_real, check_function
 from staircase_fast.losses import _losses
 from staircase_fast.losses import compiled as compiled_functions
-from staircase_fast.losses.base import NO_PARAMETER, Loss
+from staircase_fast.losses.base import NO_PARAMETER, Floats, Loss
 from staircase_fast.typing import ColumnLike
 
 
@@ -50,8 +50,6 @@ class Custom(Loss):
     array([0.5, 2. ])
     """
 
-    name = "custom"
-    kind = -1
     first_bounds = "derivative"
     has_values = False
     allows_infinite_values = True
@@ -64,70 +62,63 @@ class Custom(Loss):
     ) -> None:
         self.compiled = compiled_functions.compiled_derivative(derivative)
         self.function = derivative
-        self.args = _check_args(derivative, args, compiled=self.compiled is not None)
+        self.in_python = self.compiled is None
+        if self.in_python and not callable(derivative):
+            raise InvalidTypeError("derivative", compiled_functions.REQUIREMENT, value=derivative)
+        if self.compiled is not None:
+            self.kind, self.address, self.user_data = self.compiled[:3]
+            if args:
+                raise InvalidInputError("args", "must be empty if `derivative` is compiled", value=args)
+        self.args = _check_args(args)
         self.value_range = _check_domain(domain)
         self.numbers: NDArray[np.intp] | None = None  # the user's index of each sample; None if nothing was left out
-        self.in_python = self.compiled is None
-        if self.compiled is not None:
-            self.kind, self.address, self.user_data = self.compiled[:3]  # type: ignore[misc]
-
-    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown: a Custom loss is defined by its derivative."""
-        raise TypeError("the value of a Custom loss is unknown; only its derivative is given.")
 
     def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
         """The derivative of the loss with respect to z, as the function returns it."""
-        pair = self._check_pair(z, y)
         if self.in_python:
-            return self.function(*pair, *self.args)
-        flat = [np.ascontiguousarray(column).reshape(-1) for column in np.broadcast_arrays(*pair)]
-        return self.slopes(flat[0], flat[1]).reshape(np.broadcast(*pair).shape)[()]
+            return self.function(*self._check_pair(z, y), *self.args)
+        columns, shape = self._broadcast(z, y)
+        return self.slopes(columns[1], columns[2]).reshape(shape)[()]
 
     def slopes(
-        self,
-        z: NDArray[np.float64],
-        y: NDArray[np.float64],
-        rows: Callable[[], NDArray[np.intp]] | None = None,
-        optional: int = 0,
-    ) -> NDArray[np.float64]:
+        self, z: Floats, y: Floats, rows: Callable[[], NDArray[np.intp]] | None = None, optional: int = 0
+    ) -> Floats:
         """Checked derivatives of samples with these targets.
 
         `rows` returns the positions of the samples, if these are not all.  The last `optional` ones may be NaN.
         """
         if self.in_python:
-            args = self.args
-            if rows is not None and any(np.ndim(arg) for arg in args):
-                chosen = rows()
-                args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in args)
-            return _check_slopes(self.function(z, y, *args), z, rows, self.numbers, optional)
-        out = np.empty((3, len(z)))
-        bad = _losses.slopes(self, NO_PARAMETER, z, y, out)
+            args = self._args_of(rows()) if rows is not None and self.sort_keys() else self.args
+            slopes = _as_slopes(self.function(z, y, *args), z.shape)
+            invalid = np.isnan(slopes[: len(slopes) - optional])
+            bad = int(np.argmax(invalid)) if invalid.any() else -1
+        else:
+            out = np.empty((3, len(z)))
+            bad = _losses.slopes(self, NO_PARAMETER, z, y, out)
+            slopes = out[1]
         if bad >= 0:
-            refuse_slope(out[1, bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
-        return out[1]
+            refuse_slope(slopes[bad], z[bad], bad if rows is None else int(rows()[bad]), self.numbers)
+        return slopes
+
+    def _args_of(self, chosen: NDArray[Any] | slice) -> tuple[Any, ...]:
+        return tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
 
     @property
     def per_sample(self) -> bool:
-        """Whether samples have their own parameters."""
         return True
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments that construct an equal loss."""
         return {"derivative": self.function, "args": self.args, "domain": self.value_range}
 
     def sort_keys(self) -> tuple[NDArray[Any], ...]:
-        """The columns, besides targets, in which samples differ."""
         return tuple(arg for arg in self.args if np.ndim(arg))
 
     def of_rows(self, chosen: NDArray[Any] | slice) -> Custom:
-        """The loss of some of the samples, or of all of them in another order."""
         other = Custom(self.function, (), self.value_range)
-        other.args = tuple(arg[chosen] if np.ndim(arg) else arg for arg in self.args)
+        other.args = self._args_of(chosen)
         if self.numbers is not None:
             other.numbers = self.numbers[chosen]
-        elif isinstance(chosen, slice):
-            other.numbers = None
-        else:
+        elif not isinstance(chosen, slice):
             other.numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         return other
 
@@ -166,38 +157,18 @@ class UpdateRule(Loss):
     array([0., 3.])
     """
 
-    name = "update_rule"
     solver = "update_rule"
     has_values = has_derivative = False
-    kind = -1
 
     def __init__(self, merge: Any, initial: Any = None) -> None:
         self.merge = check_function("merge", merge)
         self.initial = None if initial is None else check_function("initial", initial)
 
-    def value(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown: an UpdateRule defines minimisers, not values."""
-        raise TypeError("the value of an UpdateRule is unknown; only its minimisers are given.")
-
-    def derivative(self, z: ColumnLike, y: ColumnLike) -> Any:
-        """Unknown."""
-        raise TypeError("the derivative of an UpdateRule is unknown; only its minimisers are given.")
-
-    def __hash__(self) -> int:
-        return hash((UpdateRule, self.merge, self.initial))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UpdateRule) and (self.merge, self.initial) == (other.merge, other.initial)
-
     def __repr__(self) -> str:
         return f"UpdateRule({getattr(self.merge, '__name__', self.merge)!s})"
 
 
-def _check_args(derivative: object, args: object, *, compiled: bool) -> tuple[Any, ...]:
-    if not compiled and not callable(derivative):
-        raise InvalidTypeError("derivative", compiled_functions.REQUIREMENT, value=derivative)
-    if compiled and args:
-        raise InvalidInputError("args", "must be empty if `derivative` is compiled", value=args)
+def _check_args(args: object) -> tuple[Any, ...]:
     if not isinstance(args, tuple):
         raise InvalidTypeError("args", "must be a tuple", value=args)
     with reading("args", "numbers or arrays"):
@@ -219,25 +190,14 @@ def _check_domain(domain: Any) -> tuple[float, float]:
     return low, high
 
 
-def _check_slopes(
-    returned: Any,
-    z: NDArray[np.float64],
-    rows: Callable[[], NDArray[np.intp]] | None,
-    numbers: NDArray[np.intp] | None,
-    optional: int,
-) -> NDArray[np.float64]:
-    """Check the return value of a user's derivative; the last `optional` entries may be NaN."""
+def _as_slopes(returned: Any, shape: tuple[int, ...]) -> Floats:
+    """Check the type and the shape of the return value of a user's derivative."""
     slopes = np.asarray(returned)
-    if slopes.shape != z.shape or slopes.dtype.kind not in "fiub":
-        requirement = f"must return one real number per sample, shape {z.shape}"
+    if slopes.shape != shape or slopes.dtype.kind not in "fiub":
+        requirement = f"must return one real number per sample, shape {shape}"
         found = f"got {slopes.dtype} of shape {slopes.shape}"
         raise InvalidInputError("derivative", requirement, found=found)
-    slopes = slopes.astype(np.float64, copy=False)
-    bad = np.isnan(slopes[: len(slopes) - optional])
-    if bad.any():
-        place = int(np.argmax(bad))
-        refuse_slope(slopes[place], z[place], place if rows is None else int(rows()[place]), numbers)
-    return slopes
+    return slopes.astype(np.float64, copy=False)
 
 
 def refuse_slope(slope: float, z: float, row: int, numbers: NDArray[np.intp] | None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Checks of rows that depend on the loss: the range of targets, per-sample parameters, numbers too far apart."""
+"""Checks of rows that depend on the loss: the range of targets, the length of parameters, the sizes of numbers."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def check_rows(
 def check_rows_and_parameters(
     x: Column, y: Column, w: Column, loss: Loss, arguments: tuple[str, str] = _FIT_ARGUMENTS
 ) -> tuple[Rows, Loss]:
-    """The same, and the loss of the rows that are left: its parameters may belong to single rows."""
+    """As `check_rows`; also check parameters, and return the loss of the rows whose weight is not 0."""
     found = check_rows(x, y, w, loss, 1, arguments)
-    if loss.by_rounds:
+    if loss.solver in ("rounds", "exponentials"):
         units.check_spans(y, w, (found.targets_extent, found.weights_extent), loss, arguments)
     if loss.per_sample and len(found.scores) < len(x):
         loss = loss.of_rows(w > 0)
@@ -63,10 +63,7 @@ def check_rows_and_parameters(
 
 
 def guess_labels(x: Column, y: Column, w: Column, loss: Loss) -> Rows | None:
-    """The rows, if the first of them look like unsorted 0/1 labels without weights; otherwise None.
-
-    Only the first rows are checked; the survey must confirm the rest.
-    """
+    """The rows, if the first of them are unsorted and have 0/1 labels without weights.  The survey checks the rest."""
     if not look_like_labels(y, w, loss):
         return None
     order = order_of(x[:_FIRST_ROWS], 1)
@@ -90,35 +87,33 @@ def check_targets(argument: str, y: Column, extent: Extent, loss: Loss) -> None:
 
 
 def check_parameter_length(loss: Loss, n: int) -> None:
-    """Parameters must be single numbers or have one entry per row."""
-    for place, arg in enumerate(getattr(loss, "args", ())):
-        if np.ndim(arg) and len(arg) != n:
-            found = f"entry {place} has {len(arg)} for {n} rows"
-            raise InvalidInputError("args", "of the loss must have one entry per row", found=found)
-    length = len(loss.parameters)
-    if length not in (1, n) or (length == 1 != n and np.ndim(getattr(loss, loss.parameter, 0.0))):
-        found = f"got {length} for {n} rows"
-        raise InvalidInputError(loss.parameter, "of the loss must have one entry per row", found=found)
+    """Each parameter must be a number or have one entry per row."""
+    columns = [("args", f"entry {place} has", arg) for place, arg in enumerate(getattr(loss, "args", ()))]
+    columns.append((loss.parameter, "got", getattr(loss, loss.parameter, 0.0)))
+    for argument, verb, column in columns:
+        if np.ndim(column) and len(column) != n:
+            found = f"{verb} {len(column)} for {n} rows"
+            raise InvalidInputError(argument, "of the loss must have one entry per row", found=found)
 
 
 def check_is_comparable(loss: Loss) -> None:
-    """`increasing="auto"` compares the losses of two fits, by values or derivatives."""
+    """`increasing="auto"` compares the losses of two fits, which needs values or derivatives."""
     if not (loss.has_values or loss.has_derivative):
         requirement = f"must be True or False for {loss!r}, whose values are unknown"
         raise InvalidTypeError("increasing", requirement, value="auto")
 
 
 def check_has_derivative(loss: Loss) -> None:
-    """Rounds and certificates need a derivative."""
+    """Bisection and certificates need a derivative."""
     if not loss.has_derivative:
-        requirement = f"must have a derivative; {loss!r} only says how blocks merge"
+        requirement = f"must have a derivative; {loss!r} only defines how blocks merge"
         raise InvalidTypeError("loss", requirement, hint="Use `fit`.")
 
 
 def refuse_infinite_steps(values: NDArray[np.float64], allowed: tuple[bool, bool], *, rising: bool) -> None:
     """Raise an error for an infinite value, unless the bounds allow it."""
-    for value, may in ((-math.inf, allowed[0]), (math.inf, allowed[1])):
+    for value, is_allowed in zip((-math.inf, math.inf), allowed, strict=True):
         step = 0 if (value < 0) == rising else len(values) - 1
-        if values[step] == value and not may:
+        if values[step] == value and not is_allowed:
             requirement = "must be finite here, e.g. (-10, 10), or (-inf, inf) to allow infinite values"
             raise InvalidInputError("bounds", requirement, found=f"step {step} would be {value}")

@@ -1,39 +1,34 @@
 """Units in which the slopes of a loss neither overflow nor underflow.
 
-Rounds add slopes as float64.  A loss that scales with its targets is solved in a unit in which their size is about 1;
-the unit is a power of two, so that nothing is rounded.  Numbers that are too far apart for any unit are refused.
+Bisection adds slopes as float64.  A loss that scales with its targets is solved with targets divided by a unit, so that
+their size is about 1.  The unit is a power of two, so nothing is rounded.  Numbers whose sizes differ too much for any
+unit are invalid.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent
 from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import Column
+from staircase_fast.losses.base import Floats, Loss
 
-if TYPE_CHECKING:
-    from staircase_fast.losses import Loss
-
-_ORDINARY = 64  # slopes of targets between 2**-64 and 2**64 need no unit
-_SPAN = 1000  # exponents that a float64 has room for below 1, and
-_ABOVE = 900  # above 1, if there are sums
-_FAR = 60  # Huber and its kin are squares, to the last bit, if `delta` is 2 to this times the targets
+_ORDINARY = 64  # slopes between 2**-64 and 2**64 need no unit
+_SPAN = 1000  # the range of exponents below 1 that slopes may have
+_ABOVE = 900  # the range above 1: less, because slopes are added
+_FAR = 60  # Huber and similar losses equal squares, to the last bit, if their parameter is 2**60 times the targets
 
 
-def ldexp(column: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
+def ldexp(column: Floats, exponent: int) -> Floats:
     """The column times 2**exponent."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(column, exponent)
 
 
-def bounds_of(
-    lower: NDArray[np.float64], upper: NDArray[np.float64], exponent: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def bounds_of(lower: Floats, upper: Floats, exponent: int) -> tuple[Floats, Floats]:
     """Bounds times 2**exponent; those that underflow are rounded outwards."""
     low, high = ldexp(lower, exponent), ldexp(upper, exponent)
     if exponent < 0:
@@ -42,20 +37,19 @@ def bounds_of(
     return low, high
 
 
-def parameters_of(parameters: NDArray[np.float64], targets: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """Parameters in the unit of targets, divided by 2**exponent; those beyond all targets are reduced."""
+def parameters_of(parameters: Floats, targets: Floats, exponent: int) -> Floats:
+    """Parameters divided by 2**exponent; those that are far larger than all targets are reduced."""
     if exponent == 0 and parameters.max() < 2.0**200:
         return parameters
     size = math.frexp(max(abs(float(targets.min())), abs(float(targets.max()))))[1]
     return np.minimum(ldexp(parameters, -exponent), math.ldexp(1.0, min(size - exponent + _FAR, 1023)))
 
 
-def exponent_of(targets: NDArray[np.float64], loss: Loss) -> int:
-    """The exponent of the unit of these targets under this loss; 0 if they need none."""
+def exponent_of(targets: Floats, loss: Loss) -> int:
+    """The exponent of the unit for these targets and this loss; 0 if they need none."""
     if not loss.scales:
         return 0
-    low, high = float(targets.min()), float(targets.max())
-    exponent, power = _exponent(low, high, loss), _power(loss)
+    exponent, power = _exponent_and_power(float(targets.min()), float(targets.max()), loss)
     if abs(exponent) * power < _ORDINARY or _is_mixed(loss):
         return 0
     if power > 1:
@@ -67,33 +61,29 @@ def exponent_of(targets: NDArray[np.float64], loss: Loss) -> int:
 
 
 def _is_mixed(loss: Loss) -> bool:
-    """Whether samples have several degrees, so that each would be scaled by another factor."""
+    """Whether samples have different exponents, so that no common factor scales their slopes."""
     return loss.has_power_slopes and loss.per_sample
 
 
-def _power(loss: Loss) -> float:
-    """The power of distances that slopes grow with, at least 1."""
-    return max(1.0, loss.degree - 1.0)
-
-
-def _exponent(low: float, high: float, loss: Loss) -> int:
-    """The exponent of the size of targets: of distances between them, if slopes are powers of those."""
+def _exponent_and_power(low: float, high: float, loss: Loss) -> tuple[int, float]:
+    """The exponent of the size of targets, and the power of distances, at least 1, that slopes grow with."""
     size = max(abs(low), abs(high))
-    if loss.has_power_slopes:
+    if loss.has_power_slopes:  # only distances between targets matter
         size = max(high * 0.5 - low * 0.5, size * 2.0**-40)
-    return math.frexp(size)[1]
+    return math.frexp(size)[1], max(1.0, loss.degree - 1.0)
 
 
 def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss, names: tuple[str, str]) -> None:
-    """Refuse targets, weights and parameters that are too far apart for slopes in float64."""
+    """Raise an error if the sizes of targets, weights or parameters differ too much for slopes in float64."""
     targets, weights = extents
-    if weights.least < math.ldexp(weights.highest, -_ABOVE):
+    least = math.ldexp(weights.highest, -_ABOVE)
+    if weights.least < least:
         requirement = f"must be at least 2**-{_ABOVE} of the greatest, {weights.highest:g}, for {loss.name}"
-        refuse_entries(names[1], requirement, w, (w > 0) & (w < math.ldexp(weights.highest, -_ABOVE)))
+        refuse_entries(names[1], requirement, w, (w > 0) & (w < least))
     loss.check_spread(targets)
     if not loss.scales:
         return
-    exponent, power = _exponent(targets.lowest, targets.highest, loss), _power(loss)
+    exponent, power = _exponent_and_power(targets.lowest, targets.highest, loss)
     size = max(abs(targets.lowest), abs(targets.highest))
     if _is_mixed(loss) and abs(exponent) * power > _ABOVE:
         n = f"{_ABOVE / power:.0f}"
@@ -101,20 +91,17 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
         raise InvalidInputError(names[0], requirement, value=size)
     span = _SPAN if power > 1 else _SPAN + _ABOVE
     least = math.ldexp(1.0, max(exponent - span, -1074))
-    if targets.least < least:
-        _refuse_small(names[0], f"2**-{span} of the greatest, {size:g}", y, w, loss, least)
-    if loss.has_unit and size > 0:
-        # slopes are distances over the parameter: the least of them must not underflow
-        largest = min(math.frexp(float(loss.parameters.max()))[1], exponent + _FAR)
-        if targets.least < math.ldexp(1.0, largest - _ABOVE):
-            _refuse_small(names[0], f"2**-{_ABOVE} of `{loss.parameter}`, {loss.parameters.max():g}", y, w, loss,
-                          math.ldexp(1.0, largest - _ABOVE))  # fmt: skip
+    limits = [(least, f"2**-{span} of the greatest, {size:g}")]
+    has_unit = loss.has_unit and size > 0
+    if has_unit:  # slopes are distances divided by the parameter: the least of them must not underflow
+        largest = float(loss.parameters.max())
+        limit = math.ldexp(1.0, min(math.frexp(largest)[1], exponent + _FAR) - _ABOVE)
+        limits.append((limit, f"2**-{_ABOVE} of `{loss.parameter}`, {largest:g}"))
+    for limit, words in limits:
+        if targets.least < limit:
+            small = (y != 0) & (np.abs(y) < limit) & (w > 0 if len(w) else True)
+            refuse_entries(names[0], f"must be 0 or at least {words}, for {loss.name}", y, small)
+    if has_unit:
         given = np.asarray(getattr(loss, loss.parameter))
-        refuse_entries(
-            loss.parameter, f"must be at least 2**-{span} of the greatest target, {size:g}", given, given < least
-        )
-
-
-def _refuse_small(name: str, limit: str, y: Column, w: Column, loss: Loss, least: float) -> None:
-    bad: NDArray[Any] = (y != 0) & (np.abs(y) < least)
-    refuse_entries(name, f"must be 0 or at least {limit}, for {loss.name}", y, bad & (w > 0) if len(w) else bad)
+        requirement = f"must be at least 2**-{span} of the greatest target, {size:g}"
+        refuse_entries(loss.parameter, requirement, given, given < least)
