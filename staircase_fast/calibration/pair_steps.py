@@ -55,6 +55,11 @@ class PairSteps:
         """The arguments of `checked`."""
         return self.n_samples, self.left, *self.values.T
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PairSteps) and all(map(np.array_equal, self.columns(), other.columns()))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def look_up(self, queries: Column, table: Floats, n_threads: int) -> list[Floats]:
         """For each query, the entry of each column of `table` that belongs to its step.
 
