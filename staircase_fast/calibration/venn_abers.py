@@ -294,9 +294,10 @@ class VennAbers(Predictor[PairSteps]):
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
         if len(queries) < len(steps.left):
-            found = merged(*steps.look_up(queries, steps.values, n_threads), rule=rule)
+            p0, p1 = steps.look_up(queries, steps.values, n_threads)
+            found = merged(p0, p1, rule)
         else:
-            (found,) = steps.look_up(queries, merged(*steps.values.T, rule=rule), n_threads)
+            (found,) = steps.look_up(queries, merged(steps.values[:, 0], steps.values[:, 1], rule), n_threads)
         probabilities: np.float64 | Floats = found.reshape(shape)[()]
         return probabilities
 

@@ -76,22 +76,15 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     Examples
     --------
-    Scores:
-
-    >>> from staircase_fast.sklearn import StaircaseCalibrator
-    >>> scores, happened = [-1.2, 0.3, 0.1, 2.0, 2.5], ["no", "no", "yes", "yes", "yes"]
-    >>> model = StaircaseCalibrator(prior="laplace").fit(scores, happened)
-    >>> model.classes_.tolist(), model.predict_proba([-2.0, 0.2, 3.0]).round(2).tolist()
-    (['no', 'yes'], [[0.67, 0.33], [0.5, 0.5], [0.25, 0.75]])
-
-    A classifier, cross-fitted:
-
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from staircase_fast.sklearn import StaircaseCalibrator
     >>> X, y = make_classification(200, random_state=0)
     >>> model = StaircaseCalibrator(GaussianNB(), cv=3).fit(X, y)
     >>> len(model.calibrated_classifiers_), model.predict_proba(X[:2]).shape
     (3, (2, 2))
+
+    The methods have examples with scores.
     """
 
     def __init__(
@@ -141,8 +134,8 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         Examples
         --------
         >>> from staircase_fast.sklearn import StaircaseCalibrator
-        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1], sample_weight=[1, 2, 1, 1]).classes_
-        array([0, 1])
+        >>> StaircaseCalibrator(prior="laplace").fit([-1.2, 0.3, 0.1, 2.0], ["no", "no", "yes", "yes"]).classes_
+        array(['no', 'yes'], dtype='<U3')
         """
         options = self._options()
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -184,7 +177,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         Parameters
         ----------
         X : array_like
-            Input of the estimator, or scores, as for `fit`.
+            As for `fit`.
 
         Returns
         -------
@@ -229,9 +222,8 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict([0.2, 3.0])
         array([0, 1])
         """
-        chosen = np.argmax(self.predict_proba(X), axis=1)
-        found: NDArray[Any] = self.classes_[chosen]
-        return found
+        chosen: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return chosen
 
     def _options(self) -> Options:
         prior = check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))
