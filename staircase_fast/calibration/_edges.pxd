@@ -55,7 +55,7 @@ cdef inline double approximate_sum(const Path *path, Edge edge, int label) noexc
     for i in range(path.n_words):
         difference = end[i] - start[i]
         total += as_double(difference - borrow) * unit
-        borrow = end[i] < start[i] or difference < borrow
+        borrow = <uint64_t>(end[i] < start[i]) | <uint64_t>(difference < borrow)
         unit *= 18446744073709551616.0
     return total
 

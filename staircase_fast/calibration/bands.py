@@ -75,13 +75,12 @@ def check_band_options(
     kind = check_choice("bands", bands, ("confidence", "consistency"))
     if kind == "consistency" and (not loss.is_mean or loss.value_range != (0.0, 1.0)):
         raise InvalidInputError("bands", f"must be 'confidence' or None for {loss.name}", value=kind)
-    requirement = "must be an integer >= 1"
     try:
-        n = operator.index(n_resamples)  # type: ignore[arg-type]
+        n = 0 if isinstance(n_resamples, bool) else operator.index(n_resamples)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidTypeError("n_resamples", requirement, value=n_resamples) from None
-    if n < 1 or isinstance(n_resamples, bool):
-        raise InvalidInputError("n_resamples", requirement, value=n_resamples)
+        raise InvalidTypeError("n_resamples", "must be an integer >= 1", value=n_resamples) from None
+    if n < 1:
+        raise InvalidInputError("n_resamples", "must be an integer >= 1", value=n_resamples)
     share = check_number("level", level)
     if not 0 < share < 1:
         raise InvalidInputError("level", "must be > 0 and < 1", value=level)

@@ -132,7 +132,7 @@ class Reliability:
         Examples
         --------
         >>> import staircase_fast as sf
-        >>> ax = sf.reliability([0.4, 0.3, 0.2, 0.1, 0.5, 0.9], [0, 0, 0, 1, 1, 1]).plot(histogram=False)
+        >>> ax = sf.reliability([0.1, 0.5, 0.9], [0, 0, 1]).plot(histogram=False)
         >>> ax.get_legend_handles_labels()[1]
         ['calibrated', 'recalibrated']
         """
@@ -275,8 +275,6 @@ def reliability(
     check_parameter_length(loss, n)
     workers = threads.num_threads(n_threads, n)
     ends = _check_forecasts(columns, loss, workers)
-    if loss.value_range == (0.0, 1.0):
-        ends = 0.0, 1.0
     fitted: Loss = SquaredError() if isinstance(loss, Brier) else loss
     stairs = _fitted(columns, fitted, workers)
     constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
@@ -303,8 +301,8 @@ def read_score(score: object) -> Loss:
 
 
 def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[float, float]:
-    """Check that forecasts are in the domain of the loss; return the least and the greatest finite forecast."""
-    x, y = columns[0], columns[1]
+    """Check that forecasts are in the domain of the loss; return the ends of their histogram."""
+    x, y, _ = columns
     extent = extent_of(x, n_threads)
     lowest, highest = extent.lowest, extent.highest
     if extent.first_bad >= 0:
@@ -319,7 +317,7 @@ def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[floa
         refuse_entries("scores", within, x, (x < low) | (x > high))
     if isinstance(loss, Brier):  # the fit uses the squared error, which allows any targets
         check_targets("targets", y, extent_of(y, n_threads), loss)
-    return lowest, highest
+    return (0.0, 1.0) if loss.value_range == (0.0, 1.0) else (lowest, highest)
 
 
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:

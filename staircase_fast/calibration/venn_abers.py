@@ -167,8 +167,8 @@ class VennAbers(Predictor[PairSteps]):
     calibration rows, the probability that belongs to its true label is calibrated, for any number of rows.  The
     difference p1 - p0 shows how uncertain the probability is near a score.
 
-    All fits are computed together, in about the time of a sort.  `predict` returns the values of the definition,
-    correctly rounded, for every score: also for ties, between scores, and outside their range.
+    All fits are computed together, in about the time of a sort.  Probabilities are correctly rounded for every score:
+    also for ties, between scores, and outside their range.
 
     Parameters
     ----------
@@ -180,9 +180,8 @@ class VennAbers(Predictor[PairSteps]):
     Scores must come from a model that was not trained on the calibration rows.  Use `CrossVennAbers` for scores from
     cross-validation.
 
-    Memory: a fit needs about 35 bytes per row, more with weights.  The result needs 24 bytes for each score at which a
-    probability changes: some thousand for a million noisy rows, but about one per row if all labels are equal or
-    perfectly separated.
+    Memory: a fit needs about 35 bytes per row, more with weights.  The result needs 24 bytes per step: some thousand
+    steps for a million noisy rows, but about one per row if all labels are equal or perfectly separated.
 
     Thread-safety: any number of threads may use one predictor.  `fit` replaces the old result in one step, so a
     concurrent call uses either the old fit or the new one.
@@ -215,14 +214,14 @@ class VennAbers(Predictor[PairSteps]):
         return self._result().n_samples
 
     @property
-    def n_steps(self) -> int:
-        """The number of steps of p0 and p1 together."""
-        return len(self.left)
-
-    @property
     def left(self) -> Floats:
         """The least score on each step; the first is -inf."""
         return self._result().left
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps of p0 and p1 together."""
+        return len(self.left)
 
     @property
     def p0(self) -> Floats:

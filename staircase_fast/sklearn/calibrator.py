@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags, indexable
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,7 +21,7 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
 from staircase_fast.sklearn import crossfit
-from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
+from staircase_fast.sklearn.columns import as_arrays, as_floats, check_feature_names
 from staircase_fast.sklearn.crossfit import CalibratedPair, LabelledRows, Options
 from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
 
@@ -83,8 +83,6 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
     >>> model = StaircaseCalibrator(GaussianNB(), cv=3).fit(X, y)
     >>> len(model.calibrated_classifiers_), model.predict_proba(X[:2]).shape
     (3, (2, 2))
-
-    The methods have examples with scores.
     """
 
     def __init__(
@@ -232,41 +230,36 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     def _scores(self, X: Any, n_classes: int) -> Column:
         # scores may be infinite, as log-odds are; NaN is refused when they are fitted or looked up
-        how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False, "estimator": self, "input_name": "X"}
-        table = check_array(X, dtype=list(FLOATS), **how)
-        return crossfit.class_scores("X", table, n_classes)
+        return crossfit.class_scores("X", as_floats(self, X, finite=False), n_classes)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> crossfit.Routed:
         """The parameters for the estimator's `fit` and for the splitter's `split`."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
             return routed.estimator.fit, routed.splitter.split
-        passed = dict(fit_params)
-        if sample_weight is not None:
-            if has_fit_parameter(self.estimator, "sample_weight"):
-                passed["sample_weight"] = sample_weight
-            else:
-                name = type(self.estimator).__name__
-                message = f"{name} does not accept `sample_weight`: weights are used only for the calibration."
-                warnings.warn(message, UserWarning, stacklevel=3)
-        return passed, {}
+        if sample_weight is None:
+            return fit_params, {}
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return fit_params | {"sample_weight": sample_weight}, {}
+        name = type(self.estimator).__name__
+        message = f"{name} does not accept `sample_weight`: weights are used only for the calibration."
+        warnings.warn(message, UserWarning, stacklevel=3)
+        return fit_params, {}
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata routing of this meta-estimator; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.estimator is None:
             return router
-        fits = MethodMapping().add(caller="fit", callee="fit")
-        splits = MethodMapping().add(caller="fit", callee="split")
+        fits, splits = (MethodMapping().add(caller="fit", callee=method) for method in ("fit", "split"))
         return router.add(estimator=self.estimator, method_mapping=fits).add(splitter=self.cv, method_mapping=splits)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.estimator is None:
-            tags.input_tags.one_d_array = True
-            tags.input_tags.two_d_array = False
-        else:
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+            tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+            return tags
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
 

@@ -76,7 +76,6 @@ class LabelledRows(NamedTuple):
             "sample_weight": self.weights_of(chosen), "loss": "log",
             "increasing": options.increasing, "n_threads": options.n_threads,
         }  # fmt: skip
-        found: list[Staircase]
         with arguments_named(scores="X", targets="y"):
             if n_classes == 2:
                 found = [fit(scores, codes == 1, **arguments)]
@@ -98,8 +97,8 @@ class LabelledRows(NamedTuple):
         """Some of the chosen rows must have a weight > 0."""
         weights = self.weights_of(chosen)
         if weights is not None and not weights.any():
-            requirement = f"must have an entry > 0{part}"
-            raise InvalidInputError("sample_weight", requirement, found=f"all {len(weights)} are zero")
+            found = f"all {len(weights)} are zero"
+            raise InvalidInputError("sample_weight", f"must have an entry > 0{part}", found=found)
 
 
 def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Options) -> NDArray[np.float64]:
@@ -128,9 +127,8 @@ def fit_calibrated_pairs(
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
         return [CalibratedPair(estimator, rows.staircases(scores, slice(None), options))]
-    numbers = np.arange(len(rows.codes))
     given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
-    splits = [(train, numbers[test]) for train, test in given]  # a part may be a mask
+    splits = [(train, np.arange(len(rows.codes))[test]) for train, test in given]  # a part may be a mask
     if not splits:
         hint = "An iterator yields its splits only once."
         raise InvalidInputError("cv", "must give at least one split", found="got none", hint=hint)

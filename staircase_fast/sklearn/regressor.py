@@ -17,7 +17,7 @@ from staircase_fast.fitting import fit
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_bounds, check_choice, check_direction, check_interpolation
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
+from staircase_fast.sklearn.columns import FLOATS, as_arrays, as_floats, check_feature_names
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams.accumulator import Accumulator
 from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds, public_class
@@ -255,15 +255,8 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         """Whether values increase."""
         return self.staircase_.increasing
 
-    @property
-    def X_min_(self) -> Any:  # noqa: N802
-        """The least X."""
-        return self.X_thresholds_[0]
-
-    @property
-    def X_max_(self) -> Any:  # noqa: N802
-        """The greatest X."""
-        return self.X_thresholds_[-1]
+    X_min_ = property(lambda self: self.X_thresholds_[0], doc="The least X.")
+    X_max_ = property(lambda self: self.X_thresholds_[-1], doc="The greatest X.")
 
     @property
     def X_thresholds_(self) -> NDArray[Any]:  # noqa: N802
@@ -306,7 +299,7 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         return X, scores, column_or_1d(targets, warn=True), sample_weight
 
     def _one_feature(self, X: Any, dtypes: tuple[Any, ...]) -> Column:
-        table: Column = check_array(X, dtype=list(dtypes), ensure_2d=False, estimator=self, input_name="X")
+        table = as_floats(self, X, dtypes)
         if not (table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)):
             requirement = "Isotonic regression input X should be a 1d array or 2d array with 1 feature"
             raise InvalidInputError("", requirement, found=f"got shape {table.shape}")
@@ -317,6 +310,5 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
         return tags
