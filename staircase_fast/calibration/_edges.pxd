@@ -46,7 +46,11 @@ cdef inline uint64_t short_sum(const Path *path, Edge edge, int label) noexcept 
 
 
 cdef inline double approximate_sum(const Path *path, Edge edge, int label) noexcept nogil:
-    """The same in any number of words, as a double with a relative error below 2**-49."""
+    """The same in any number of words, as a double with a relative error below 2**-49.
+
+    This repeats the loop of `exact_sum` without storing the words: with stores, fits with real weights take 1.5 times
+    as long.
+    """
     cdef const uint64_t *end = path.sums + (2 * edge.end + label) * path.n_words
     cdef const uint64_t *start = path.sums + (2 * edge.start + label) * path.n_words
     cdef uint64_t borrow = 0, difference

@@ -94,7 +94,8 @@ def draw(
 
 
 cdef inline int64_t draw_poisson(
-    Random *random, const uint16_t[:, ::1] guide, const double[:, ::1] chances, const int64_t *ends, uint32_t[::1] counts
+    Random *random, const uint16_t[:, ::1] guide, const double[:, ::1] chances, const int64_t *ends,
+    uint32_t[::1] counts
 ) noexcept nogil:
     """Draw independent Poisson counts; return their sum."""
     cdef int64_t total = 0, start = 0, size, _draw

@@ -105,10 +105,8 @@ def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Op
     """The probability of each class, one row for each score or row of scores; rows sum to 1."""
     arguments: dict[str, Any] = {"interpolation": options.interpolation, "n_threads": options.n_threads}
     if len(staircases) == 1:
-        both = np.empty((len(scores), 2))
-        both[:, 1] = staircases[0].predict(scores, **arguments)
-        np.subtract(1.0, both[:, 1], out=both[:, 0])
-        return both
+        second = staircases[0].predict(scores, **arguments)
+        return np.column_stack((1.0 - second, second))
     columns = [stairs.predict(column, **arguments) for stairs, column in zip(staircases, scores.T, strict=True)]
     found = np.column_stack(columns)
     totals = found.sum(axis=1, keepdims=True)
