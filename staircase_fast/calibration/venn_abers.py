@@ -254,7 +254,7 @@ class VennAbers(Predictor[PairSteps]):
         --------
         >>> import staircase_fast as sf
         >>> sf.VennAbers().fit([1, 2, 2], [0, 1, 1], sample_weight=[2, 1, 1])
-        <VennAbers: 3 rows, 4 steps>
+        <VennAbers: 3 rows, 3 steps>
         """
         self._fitted = fit_pair_steps(read_labelled_rows(scores, labels, sample_weight)[0], self._query_weight)
         return self

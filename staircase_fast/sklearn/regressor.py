@@ -255,8 +255,15 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         """Whether values increase."""
         return self.staircase_.increasing
 
-    X_min_ = property(lambda self: self.X_thresholds_[0], doc="The least X.")
-    X_max_ = property(lambda self: self.X_thresholds_[-1], doc="The greatest X.")
+    @property
+    def X_min_(self) -> Any:  # noqa: N802
+        """The least X."""
+        return self.X_thresholds_[0]
+
+    @property
+    def X_max_(self) -> Any:  # noqa: N802
+        """The greatest X."""
+        return self.X_thresholds_[-1]
 
     @property
     def X_thresholds_(self) -> NDArray[Any]:  # noqa: N802
