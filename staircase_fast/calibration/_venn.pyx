@@ -27,7 +27,7 @@ Preconditions: n >= 1, scores ascending without NaN, labels 0 or 1, weights fini
 during the call, the steps are wrong, but every index stays within its array.
 """
 
-from libc.math cimport INFINITY, ldexp, nextafter
+from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
@@ -64,7 +64,7 @@ def fit(
     cdef uint64_t query[MAX_W_WORDS]
     cdef uint64_t *sums = &work[0]
     cdef Py_ssize_t *hull = <Py_ssize_t *>(sums + 2 * (n + 1) * s.w_words)
-    cdef Path path = Path(s.w_words, sums, &query[0], ldexp(query_weight, -s.w_unit))
+    cdef Path path = Path(s.w_words, sums, &query[0])
     with nogil:
         memset(query, 0, sizeof(query))
         add_double(query, s.w_words, query_weight, s.w_unit)
