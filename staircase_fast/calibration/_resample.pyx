@@ -15,7 +15,6 @@ for one block per segment.
 """
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
 
 from staircase_fast.arithmetic._exact cimport multiply_words
 
@@ -42,12 +41,6 @@ ctypedef struct Stack:
     double *s
     double *w
     double *means
-
-# Poisson distributions, one per table.
-ctypedef struct Tables:
-    const uint16_t *guide     # the least count for each value of the first GUIDE_BITS random bits
-    const double *chances     # cumulative probabilities
-    Py_ssize_t width
 
 
 cdef inline uint64_t rotated(uint64_t x, int k) noexcept nogil:
@@ -81,62 +74,61 @@ def draw(
     const uint64_t[::1] state not None,        # IN  four words
     int64_t n_rows,
     const int64_t[::1] ends not None,          # IN  number of rows up to the end of each cell; empty: one each
-    const uint16_t[:, ::1] guide not None,     # IN  TABLES of GUIDES
-    const double[:, ::1] chances not None,     # IN  TABLES; or empty: rows are drawn one by one
+    const uint16_t[:, ::1] guide not None,     # IN  TABLES of GUIDES: the least count for the first random bits
+    const double[:, ::1] chances not None,     # IN  TABLES of cumulative probabilities; or empty: draw one by one
     uint32_t[::1] counts not None,             # OUT one per cell
 ):
     """Draw n_rows rows with replacement and count them by cell."""
     cdef Random random = Random(state[0], state[1], state[2], state[3])
     cdef const int64_t *cell_ends = &ends[0] if ends.shape[0] else NULL
     cdef Py_ssize_t n_cells = counts.shape[0]
-    cdef Tables tables
-    cdef int64_t total = 0, _draw
+    cdef int64_t total = n_rows + 1, _draw
     with nogil:
-        if chances.shape[0]:
-            tables = Tables(&guide[0, 0], &chances[0, 0], chances.shape[1])
-            total = draw_poisson(&random, tables, cell_ends, n_cells, &counts[0])
-            while total > n_rows:              # rare; it depends on the sum alone, so counts stay multinomial
-                total = draw_poisson(&random, tables, cell_ends, n_cells, &counts[0])
-        else:
-            memset(&counts[0], 0, n_cells * sizeof(uint32_t))
+        if chances.shape[0] == 0:
+            counts[:] = 0
+            total = 0
+        while total > n_rows:                  # rarely again; it depends on the sum alone, so counts stay multinomial
+            total = draw_poisson(&random, guide, chances, cell_ends, counts)
         for _draw in range(total, n_rows):
             counts[cell_of(cell_ends, n_cells, below(&random, n_rows))] += 1
 
 
 cdef inline int64_t draw_poisson(
-    Random *random, Tables tables, const int64_t *ends, Py_ssize_t n_cells, uint32_t *counts
+    Random *random, const uint16_t[:, ::1] guide, const double[:, ::1] chances, const int64_t *ends,
+    uint32_t[::1] counts
 ) noexcept nogil:
     """Draw independent Poisson counts; return their sum."""
     cdef int64_t total = 0, start = 0, size, _draw
     cdef int k
     cdef Py_ssize_t i
     cdef uint32_t count
-    for i in range(n_cells):
+    for i in range(counts.shape[0]):
         if ends == NULL:
-            count = poisson(random, tables, 0)
+            count = poisson(random, guide, chances, 0)
         else:
             size = ends[i] - start
             start = ends[i]
             count = 0
             if size % FEW:
-                count = poisson(random, tables, size % FEW - 1)
+                count = poisson(random, guide, chances, size % FEW - 1)
             if size >= FEW:
                 for _draw in range(size >> LAST_BITS):
-                    count += poisson(random, tables, LAST)
+                    count += poisson(random, guide, chances, LAST)
                 for k in range(FEW_BITS, LAST_BITS):
                     if (size >> k) & 1:
-                        count += poisson(random, tables, FEW - 1 + k - FEW_BITS)
+                        count += poisson(random, guide, chances, FEW - 1 + k - FEW_BITS)
         counts[i] = count
         total += count
     return total
 
 
-cdef inline uint32_t poisson(Random *random, Tables tables, Py_ssize_t table) noexcept nogil:
+cdef inline uint32_t poisson(
+    Random *random, const uint16_t[:, ::1] guide, const double[:, ::1] chances, Py_ssize_t table
+) noexcept nogil:
     """The first count whose cumulative probability is above a random fraction."""
     cdef uint64_t word = next_word(random)
-    cdef const double *chances = tables.chances + table * tables.width
-    cdef uint32_t count = tables.guide[(table << GUIDE_BITS) + <Py_ssize_t>(word >> (64 - GUIDE_BITS))]
-    while chances[count] <= fraction(word):
+    cdef uint32_t count = guide[table, <Py_ssize_t>(word >> (64 - GUIDE_BITS))]
+    while chances[table, count] <= fraction(word):
         count += 1
     return count
 

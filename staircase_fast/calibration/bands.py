@@ -6,8 +6,8 @@ import math
 import operator
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +27,11 @@ from staircase_fast.losses.rows import check_rows_and_parameters
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 
-Progress = Callable[[int, int], object]
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
+# Computes the values of one resample at all places, given its random state.
+_Fit = Callable[[NDArray[np.uint64], _Floats], None]
+
 _POINTS = 512  # scores, spread evenly over the rows
 _STEPS = 512  # the ends of up to this many steps are added to them
 _FEW_ROWS = 256  # so few rows are drawn one by one
@@ -61,7 +63,7 @@ class BandOptions(NamedTuple):
     n_resamples: int
     level: float
     seed: np.random.SeedSequence
-    progress: bool | Progress
+    progress: Any  # a function, a bool or None
 
 
 def check_band_options(
@@ -73,13 +75,12 @@ def check_band_options(
     kind = check_choice("bands", bands, ("confidence", "consistency"))
     if kind == "consistency" and (not loss.is_mean or loss.value_range != (0.0, 1.0)):
         raise InvalidInputError("bands", f"must be 'confidence' or None for {loss.name}", value=kind)
-    requirement = "must be an integer >= 1"
     try:
-        n = operator.index(n_resamples)  # type: ignore[arg-type]
+        n = 0 if isinstance(n_resamples, bool) else operator.index(n_resamples)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidTypeError("n_resamples", requirement, value=n_resamples) from None
-    if n < 1 or isinstance(n_resamples, bool):
-        raise InvalidInputError("n_resamples", requirement, value=n_resamples)
+        raise InvalidTypeError("n_resamples", "must be an integer >= 1", value=n_resamples) from None
+    if n < 1:
+        raise InvalidInputError("n_resamples", "must be an integer >= 1", value=n_resamples)
     share = check_number("level", level)
     if not 0 < share < 1:
         raise InvalidInputError("level", "must be > 0 and < 1", value=level)
@@ -87,8 +88,9 @@ def check_band_options(
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     except (TypeError, ValueError):
         raise InvalidTypeError("seed", "must be None, an integer >= 0 or a numpy SeedSequence", value=seed) from None
-    quiet = progress is None or isinstance(progress, bool)
-    return BandOptions(kind, n, share, sequence, bool(progress) if quiet else check_function("progress", progress))
+    if progress is not None and not isinstance(progress, bool):
+        check_function("progress", progress)
+    return BandOptions(kind, n, share, sequence, progress)
 
 
 def make_bands(columns: Columns, loss: Loss, stairs: Staircase, options: BandOptions, n_threads: int) -> Bands:
@@ -104,65 +106,45 @@ def make_bands(columns: Columns, loss: Loss, stairs: Staircase, options: BandOpt
     return Bands(x, lower, upper, options.kind, options.level, options.n_resamples)
 
 
-# A fit of one resample: computes the values at all places, given a random state.
-Fit = Callable[[NDArray[np.uint64], _Floats], None]
-
-
-class _Rows(NamedTuple):
-    """Rows in score order.  Rows with equal scores are one observation."""
-
-    samples: Samples
-    borders: _Integers  # the first row of each observation, and the number of rows
-    places: _Integers  # observations whose values are computed
-
-    @property
-    def scores(self) -> NDArray[Any]:
-        """The scores of the places."""
-        found: NDArray[Any] = self.samples.scores[self.borders[self.places]]
-        return found
-
-
 def resampled(
     columns: Columns, loss: Loss, stairs: Staircase, options: BandOptions, n_threads: int
 ) -> tuple[_Floats, _Floats]:
-    """Some scores, and the values of the resampled curves there, one row per curve."""
+    """Some scores, and the values of the resampled curves there, one row per curve.
+
+    An *observation* consists of all rows with one score.  Its first row is in `borders`, followed by the number of rows
+    at the end.  The values are computed at some observations, the `places`.
+    """
     valid, own_loss = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
     check_countable(len(valid.scores))
     samples, own_loss = samples_of(valid, own_loss)
-    if len(samples.ends):
-        borders = np.append(0, np.flatnonzero(samples.ends) + 1).astype(np.int64, copy=False)
-    else:
-        borders = np.arange(len(samples.scores) + 1, dtype=np.int64)
-    is_poisson = isinstance(loss, PoissonDeviance)
-    if is_poisson:
-        samples = as_means(samples)
-    rows = _Rows(samples, borders, _places(samples.scores, borders, stairs))
-    is_mean, needs_exact_sums = loss.is_mean or is_poisson, _far_apart(samples)
-    exponent = 0
+    last = np.flatnonzero(samples.ends) if len(samples.ends) else np.arange(len(samples.scores))
+    borders = np.append(0, last + 1).astype(np.int64, copy=False)
+    places = _places(samples.scores, borders, stairs)
+    scores = samples.scores[borders[places]]
+    is_mean = loss.is_mean
+    if isinstance(loss, PoissonDeviance):
+        samples, is_mean = as_means(samples), True
+    needs_exact_sums = _far_apart(samples)
     if options.kind == "consistency":
-        _check_labels(samples.targets)
-        make_fit = _simulate_exactly(rows) if needs_exact_sums else _simulate_means(rows)
+        other = samples.targets[(samples.targets != 0) & (samples.targets != 1)]
+        if len(other):
+            requirement = "must be 'confidence' or None if `targets` are not all 0 or 1"
+            raise InvalidInputError("bands", requirement, found=f"got 'consistency' and {other[0]}")
+        make_fit = _simulate_exactly(samples, scores) if needs_exact_sums else _simulate_means(samples, borders, places)
     elif is_mean and not needs_exact_sums:
-        make_fit, exponent = _draw_means(rows)
+        make_fit = _draw_means(samples, borders, places)
     else:
-        make_fit = _draw_any_loss(SquaredError() if is_mean else own_loss, rows)
-    curves = np.empty((options.n_resamples, len(rows.places)))
+        make_fit = _draw_any_loss(samples, borders, scores, SquaredError() if is_mean else own_loss)
+    curves = np.empty((options.n_resamples, len(places)))
     _run(make_fit, curves, options, n_threads)
-    np.clip(np.ldexp(curves, exponent, out=curves), *loss.value_range, out=curves)
-    return rows.scores.astype(np.float64) + 0.0, curves
+    np.clip(curves, *loss.value_range, out=curves)
+    return scores.astype(np.float64) + 0.0, curves
 
 
 def check_countable(n: int) -> None:
     """Kernels count rows in 32 bits."""
     if n >= 2**32:
         raise InvalidInputError("bands", "must be None for 2**32 rows or more", found=f"got {n} rows")
-
-
-def _check_labels(targets: _Floats) -> None:
-    other = (targets != 0) & (targets != 1)
-    if other.any():
-        requirement = "must be 'confidence' or None if `targets` are not all 0 or 1"
-        raise InvalidInputError("bands", requirement, found=f"got 'consistency' and {targets[other][0]}")
 
 
 def _places(scores: _Floats, borders: _Integers, stairs: Staircase) -> _Integers:
@@ -187,17 +169,16 @@ def _far_apart(samples: Samples) -> bool:
 
 def _scaled(column: _Floats) -> tuple[_Floats, int]:
     """A column divided by a power of two, so that no magnitude is above 1; and the exponent."""
-    exponent = math.frexp(float(np.abs(column).max()))[1]
+    exponent = math.frexp(float(np.abs(column).max(initial=0.0)))[1]
     return np.ldexp(column, -exponent), exponent
 
 
-def _draw_means(rows: _Rows) -> tuple[Callable[[], Fit], int]:
-    """Draw rows with replacement and fit means; values must be multiplied by two to the returned power."""
-    samples, places = rows.samples, rows.places
-    n, first = len(samples.scores), _segment_starts(rows)
-    starts = rows.borders[first]
+def _draw_means(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], _Fit]:
+    """Draw rows with replacement and fit means."""
+    n, exponent = len(samples.scores), 0
+    first = _segment_starts(samples, borders, places)
+    starts = borders[first]
     segment_of_place = (np.searchsorted(first, places, side="right") - 1).astype(np.int64, copy=False)
-    exponent = 0
     if not len(samples.weights) and bool(np.all((samples.targets == 0) | (samples.targets == 1))):
         # two cells per segment: labels 1, and labels 0
         ones = np.add.reduceat(samples.targets, starts).astype(np.int64)
@@ -206,63 +187,56 @@ def _draw_means(rows: _Rows) -> tuple[Callable[[], Fit], int]:
         s, w = np.tile([1.0, 0.0], len(ones)), np.ones(len(sizes))
     else:
         cell_ends, segment_ends = _EACH_ROW, np.append(starts[1:], n)
+        w = _scaled(samples.weights)[0] if len(samples.weights) else np.ones(n)
         s, exponent = _scaled(samples.targets)
-        w = np.ones(n)
-        if len(samples.weights):
-            w, _ = _scaled(samples.weights)
-            s *= w
+        s *= w
     tables = _poisson_tables(n)
 
-    def make_fit() -> Fit:
+    def make_fit() -> _Fit:
         counts = np.empty(len(s), dtype=np.uint32)
         work = np.empty(len(segment_ends), dtype=np.int64), np.empty((3, len(segment_ends)))
 
         def fit(state: NDArray[np.uint64], values: _Floats) -> None:
             _resample.draw(state, n, cell_ends, *tables, counts)
             _resample.fit_drawn(counts, s, w, segment_ends, segment_of_place, *work, values)
-
-        return fit
-
-    return make_fit, exponent
-
-
-def _segment_starts(rows: _Rows) -> NDArray[np.intp]:
-    """The first observation of each segment (`_resample.pyx`); a segment ends at each place."""
-    targets, first = rows.samples.targets, rows.borders[:-1]
-    tied = len(rows.samples.ends) > 0
-    low = np.minimum.reduceat(targets, first) if tied else targets
-    high = np.maximum.reduceat(targets, first) if tied else targets
-    begins = np.append(True, low[:-1] < high[1:])
-    begins[rows.places[rows.places + 1 < len(begins)] + 1] = True
-    return np.flatnonzero(begins)
-
-
-def _draw_any_loss(loss: Loss, rows: _Rows) -> Callable[[], Fit]:
-    """Draw rows with replacement and fit any loss; means are exact."""
-    samples, borders, scores = rows.samples, rows.borders, rows.scores
-    n, tables = len(samples.scores), _poisson_tables(len(samples.scores))
-    observation = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
-
-    def make_fit() -> Fit:
-        counts = np.empty(n, dtype=np.uint32)
-
-        def fit(state: NDArray[np.uint64], values: _Floats) -> None:
-            _resample.draw(state, n, _EACH_ROW, *tables, counts)
-            drawn = np.flatnonzero(counts)
-            weights = counts[drawn].astype(np.float64)
-            if len(samples.weights):
-                given = samples.weights[drawn]
-                # the sum must not overflow if the heaviest row is drawn n times, and no weight may become 0
-                excess = math.frexp(float(given.max()))[1] + n.bit_length() - sys.float_info.max_exp
-                weights *= np.maximum(np.ldexp(given, -excess), _LEAST) if excess > 0 else given
-            own = loss.of_rows(drawn) if loss.per_sample else loss
-            ends = np.append(observation[drawn[1:]] != observation[drawn[:-1]], True).view(np.uint8)
-            resample = Samples(samples.scores[drawn], samples.targets[drawn], weights, own.parameters, ends)
-            values[:] = _fitted(resample, own, scores)
+            np.ldexp(values, exponent, out=values)
 
         return fit
 
     return make_fit
+
+
+def _segment_starts(samples: Samples, borders: _Integers, places: _Integers) -> NDArray[np.intp]:
+    """The first observation of each segment (`_resample.pyx`); a segment ends at each place."""
+    low = high = samples.targets
+    if len(samples.ends):
+        low, high = (ufunc.reduceat(samples.targets, borders[:-1]) for ufunc in (np.minimum, np.maximum))
+    begins = np.append(True, low[:-1] < high[1:])
+    begins[places[places + 1 < len(begins)] + 1] = True
+    return np.flatnonzero(begins)
+
+
+def _draw_any_loss(samples: Samples, borders: _Integers, scores: NDArray[Any], loss: Loss) -> Callable[[], _Fit]:
+    """Draw rows with replacement and fit any loss; means are exact."""
+    n, tables = len(samples.scores), _poisson_tables(len(samples.scores))
+    observation = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
+
+    def fit(state: NDArray[np.uint64], values: _Floats) -> None:
+        counts = np.empty(n, dtype=np.uint32)
+        _resample.draw(state, n, _EACH_ROW, *tables, counts)
+        drawn = np.flatnonzero(counts)
+        weights = counts[drawn].astype(np.float64)
+        if len(samples.weights):
+            given = samples.weights[drawn]
+            # the sum must not overflow if the heaviest row is drawn n times, and no weight may become 0
+            excess = math.frexp(float(given.max()))[1] + n.bit_length() - sys.float_info.max_exp
+            weights *= np.maximum(np.ldexp(given, -excess), _LEAST) if excess > 0 else given
+        own = loss.of_rows(drawn) if loss.per_sample else loss
+        ends = np.append(observation[drawn[1:]] != observation[drawn[:-1]], True).view(np.uint8)
+        resample = Samples(samples.scores[drawn], samples.targets[drawn], weights, own.parameters, ends)
+        values[:] = _fitted(resample, own, scores)
+
+    return lambda: fit
 
 
 def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
@@ -271,27 +245,25 @@ def _fitted(samples: Samples, loss: Loss, scores: NDArray[Any]) -> _Floats:
     return steps.values[np.maximum(np.searchsorted(steps.left, scores, side="right") - 1, 0)]
 
 
-def _simulate_means(rows: _Rows) -> Callable[[], Fit]:
+def _simulate_means(samples: Samples, borders: _Integers, places: _Integers) -> Callable[[], _Fit]:
     """Draw labels with the forecast probabilities and fit means."""
-    samples, borders = rows.samples, rows.borders
     chances = samples.scores[borders[:-1]].astype(np.float64)
-    ends = borders[1:] if len(samples.ends) else _EACH_ROW
-    w = _scaled(samples.weights)[0] if len(samples.weights) else samples.weights
+    ends, w = borders[1:] if len(samples.ends) else _EACH_ROW, _scaled(samples.weights)[0]
 
-    def make_fit() -> Fit:
+    def make_fit() -> _Fit:
         work = np.empty(len(chances), dtype=np.int64), np.empty((3, len(chances)))
-        return lambda state, values: _resample.fit_simulated(state, chances, ends, w, rows.places, *work, values)
+        return lambda state, values: _resample.fit_simulated(state, chances, ends, w, places, *work, values)
 
     return make_fit
 
 
-def _simulate_exactly(rows: _Rows) -> Callable[[], Fit]:
+def _simulate_exactly(samples: Samples, scores: NDArray[Any]) -> Callable[[], _Fit]:
     """Draw labels with the forecast probabilities and fit exact means."""
-    chances, scores = rows.samples.scores.astype(np.float64), rows.scores
+    chances = samples.scores.astype(np.float64)
 
     def fit(state: NDArray[np.uint64], values: _Floats) -> None:
         labels = (np.random.default_rng(state).random(len(chances)) < chances).astype(np.float64)
-        values[:] = _fitted(rows.samples._replace(targets=labels), SquaredError(), scores)
+        values[:] = _fitted(samples._replace(targets=labels), SquaredError(), scores)
 
     return lambda: fit
 
@@ -303,75 +275,62 @@ def _poisson_tables(n: int) -> tuple[NDArray[np.uint16], _Floats]:
     """
     if n < _FEW_ROWS:
         return np.empty((0, 0), dtype=np.uint16), np.empty((0, 0))
-    rate = 1.0 - _SHORT / math.sqrt(n)
-    most = _TABLE_ROWS[-1] + 16 * math.isqrt(_TABLE_ROWS[-1])
-    guide, chances = np.empty((_resample.TABLES, _resample.GUIDES), dtype=np.uint16), np.ones((_resample.TABLES, most))
-    log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1.0, most))))
-    for table, rows in enumerate(_TABLE_ROWS):
-        mean = rate * rows
-        cumulated = np.cumsum(np.exp(np.arange(most) * math.log(mean) - log_factorials - mean))
-        chances[table, :-1] = np.minimum(cumulated / cumulated[-1], 1.0)[:-1]
-        guide[table] = np.searchsorted(chances[table], np.arange(_resample.GUIDES) / _resample.GUIDES, side="right")
-    return guide, chances
+    means = (1.0 - _SHORT / math.sqrt(n)) * np.array(_TABLE_ROWS)[:, np.newaxis]
+    counts = np.arange(_TABLE_ROWS[-1] + 16 * math.isqrt(_TABLE_ROWS[-1]))
+    log_factorials = np.cumsum(np.log(np.maximum(counts, 1)))
+    cumulated = np.cumsum(np.exp(counts * np.log(means) - log_factorials - means), axis=1)
+    chances = cumulated / cumulated[:, -1:]
+    starts = np.arange(_resample.GUIDES) / _resample.GUIDES
+    return np.array([np.searchsorted(row, starts, side="right") for row in chances], dtype=np.uint16), chances
 
 
-def _run(make_fit: Callable[[], Fit], curves: _Floats, options: BandOptions, n_threads: int) -> None:
+def _run(make_fit: Callable[[], _Fit], curves: _Floats, options: BandOptions, n_threads: int) -> None:
     """Fill one row of `curves` for each resample.  A thread that has finished a resample takes the next one.
 
     Only the calling thread reports progress.  An error in any thread, or Ctrl-C, stops all threads after their current
     resample.
     """
-    n = len(curves)
-    numbers, lock = iter(range(n)), threading.Lock()
-    done, stopped = 0, False
+    n, progress = len(curves), options.progress
+    numbers, finished, reported = iter(range(n)), 0, 0
+    stopped, lock = False, threading.Lock()
+
+    def next_number() -> int | None:
+        with lock:
+            return None if stopped else next(numbers, None)
+
+    def report() -> None:
+        nonlocal reported
+        if progress and finished > reported:
+            reported = finished
+            progress(reported, n)
 
     def work(share: slice) -> None:
-        nonlocal done, stopped
+        nonlocal finished, stopped
         try:
             fit = make_fit()
-            while True:
-                with lock:
-                    number = None if stopped else next(numbers, None)
-                if number is None:
-                    return
+            for number in iter(next_number, None):
                 fit(_random_state(options.seed, number), curves[number])
                 with lock:
-                    done += 1
+                    finished += 1
                 if share.start == 0:
-                    report(done)
+                    report()
         except BaseException:
             stopped = True
             raise
 
-    with _reporting(options.progress, n) as report:
+    with ExitStack() as stack:
+        if progress is True:
+            tqdm = import_optional("tqdm", "`progress=True`", extra="plot").tqdm
+            bar = stack.enter_context(tqdm(total=n, unit="resample"))
+
+            def progress(finished: int, _total: int) -> None:
+                bar.update(finished - bar.n)
+
         threads.each(work, threads.cut(n, n_threads))
-        report(n)
+        report()
 
 
 def _random_state(seed: np.random.SeedSequence, number: int) -> NDArray[np.uint64]:
     """The random state of a resample."""
     own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
     return own.generate_state(4, np.uint64).astype(np.uint64)
-
-
-@contextmanager
-def _reporting(progress: bool | Progress, total: int) -> Iterator[Callable[[int], None]]:
-    """A function that reports the number of finished resamples, each number at most once."""
-    bar = None
-    if progress is True:
-        bar = import_optional("tqdm", "`progress=True`", extra="plot").tqdm(total=total, unit="resample")
-    reported = 0
-
-    def report(done: int) -> None:
-        nonlocal reported
-        if done > reported and callable(progress):
-            progress(done, total)
-        if bar is not None:
-            bar.update(done - reported)
-        reported = done
-
-    try:
-        yield report
-    finally:
-        if bar is not None:
-            bar.close()

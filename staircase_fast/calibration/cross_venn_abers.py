@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, overload
+import math
+from typing import Any, Self
 
 import numpy as np
 
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import order_of
 from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_steps, read_labelled_rows
-from staircase_fast.calibration.venn_abers import RULES, Predictor, ProbabilityPair, Rule, VennAbers, counted, merged
+from staircase_fast.calibration.venn_abers import Predictor, ProbabilityPair, Rule, VennAbers, counted, merged
 from staircase_fast.errors import InvalidInputError, refuse_entries
-from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
-from staircase_fast.inputs.options import check_choice
+from staircase_fast.inputs.columns import read_column
 from staircase_fast.inputs.rows import check_no_nan, check_same_length
+from staircase_fast.staircase.steps import read_queries
 from staircase_fast.storage import documents
-from staircase_fast.typing import ColumnLike, ScalarLike, public_class
+from staircase_fast.typing import ColumnLike, public_class
 
 _LEAST = 5e-324  # replaces a probability that was rounded to 0, which has no logarithm
 
@@ -35,12 +36,7 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
     Notes
     -----
-    Thread-safety: as for `VennAbers`.
-
-    References
-    ----------
-    V. Vovk, I. Petej and V. Fedorova, "Large-scale probabilistic predictors with and without guarantees of validity",
-    2015.
+    Thread-safety: as for `VennAbers`, which also names the paper.
 
     Examples
     --------
@@ -54,12 +50,6 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
     >>> cross.merge([[0.3, 0.3], [0.9, 0.8]]).round(3)
     array([0.449, 0.68 ])
-
-    The pairs before they are merged, one column for each fold:
-
-    >>> cross.predict([[0.3, 0.3], [0.9, 0.8]]).p1.round(3)
-    array([[0.667, 1.   ],
-           [1.   , 1.   ]])
     """
 
     __slots__ = ()
@@ -122,9 +112,8 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
         for part in np.split(order, starts[1:]):
             x, w = rows.scores[part], rows.weights[part] if len(rows.weights) else rows.weights
             own = rows._replace(scores=x, targets=rows.targets[part], weights=w, order=order_of(x, 1))
-            venn = VennAbers(self._query_weight)
-            venn._fitted = fit_pair_steps(own, self._query_weight)
-            predictors.append(venn)
+            predictors.append(VennAbers(self._query_weight))
+            predictors[-1]._fitted = fit_pair_steps(own, self._query_weight)
         self._fitted = tuple(found.tolist()), tuple(predictors)
         return self
 
@@ -152,40 +141,10 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
                [0.5, 0. ]])
         """
         folds = self._steps()
-        p0, p1 = _look_up(folds, [steps.values for steps in folds], scores, n_threads)
-        return ProbabilityPair(np.stack(p0, axis=-1), np.stack(p1, axis=-1))
+        found = _look_up(folds, [steps.values for steps in folds], scores, n_threads)
+        return ProbabilityPair(*(np.stack(column, axis=-1) for column in found))
 
-    @overload
-    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
-    @overload
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> Floats: ...
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | Floats:
-        """Predict one probability for each query.
-
-        Parameters
-        ----------
-        scores : array_like of shape (n, n_folds), (n,) or ()
-            As for `predict`.
-        rule : {"log", "brier"}, default "log"
-            The loss.  "log": G1 / (G0 + G1), where G1 is the geometric mean of p1 over folds, G0 that of 1 - p0.
-            "brier": the mean over folds of p1 + p0**2 / 2 - p1**2 / 2.
-        n_threads : int, optional
-            Number of threads for this call.  Defaults to `get_num_threads()`.
-
-        Returns
-        -------
-        ndarray of float64, or float64 for a single query
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> cross = sf.CrossVennAbers().fit([1, 2, 3, 4], [0, 1, 0, 1], folds=[0, 0, 1, 1])
-        >>> cross.merge([1.5, 3.5]).round(3)
-        array([0.414, 0.586])
-        >>> cross.merge([[1.5, 3.5]], rule="brier")
-        array([0.5])
-        """
-        check_choice("rule", rule, RULES)
+    def _merge(self, scores: ColumnLike, rule: Rule, n_threads: int | None) -> np.float64 | Floats:
         if rule == "brier":
             p0, p1 = self.predict(scores, n_threads=n_threads)
             mean: np.float64 | Floats = merged(p0, p1, rule).mean(axis=-1)
@@ -203,7 +162,7 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
         return [venn._result() for venn in self.predictors]
 
     def _state(self) -> tuple[Any, ...]:
-        return () if self._fitted is None else self._fitted
+        return self._fitted or ()
 
     def __setstate__(self, state: tuple[Any, Any]) -> None:
         folds, predictors = map(tuple, state)
@@ -224,26 +183,18 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Self:
-        for name, entries in ((name, document[name]) for name in cls._FIELDS):
-            if not isinstance(entries, list):
-                raise InvalidInputError(name, "must be an array", found=f"got {type(entries).__name__}")
+        for name in cls._FIELDS:
+            if not isinstance(document[name], list):
+                raise InvalidInputError(name, "must be an array", found=f"got {type(document[name]).__name__}")
         predictors = []
         for index, fields in enumerate(document["predictors"]):
             if not isinstance(fields, dict):
-                found = f"got {documents.shown(fields)}"
-                raise InvalidInputError("predictors", "must be objects", found=found, index=index)
+                raise InvalidInputError("predictors", "must be objects", value=fields, index=index)
             documents.known_fields(fields, "a predictor", VennAbers._FIELDS)
             predictors.append(VennAbers._from_document(fields))
         made = cls(predictors[0].query_weight if predictors else 1.0)
         made.__setstate__((document["folds"], predictors))
         return made
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CrossVennAbers):
-            return NotImplemented
-        return (self._query_weight, self._fitted) == (other._query_weight, other._fitted)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         if self._fitted is None:
@@ -255,20 +206,18 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
 def _look_up(
     folds: list[PairSteps], tables: list[Floats], scores: ColumnLike, n_threads: int | None
-) -> tuple[list[Floats], list[Floats]]:
+) -> tuple[tuple[Floats, ...], ...]:
     """For each fold, the first entry of its table for each query, and the second; a table has one row per step."""
-    given = read_array("scores", scores, exact=True)
-    if given.ndim > 2 or (given.ndim == 2 and given.shape[1] != len(folds)):
+    flat, shape = read_queries(scores)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != len(folds)):
         requirement = f"must be one for each query, or have a column for each of the {len(folds)} folds"
-        raise InvalidInputError("scores", requirement, found=f"got shape {given.shape}")
-    flat = read_float_column("scores", given.reshape(-1))
+        raise InvalidInputError("scores", requirement, found=f"got shape {shape}")
     check_no_nan("scores", flat, n_threads=1)
-    queries: Column = flat.reshape(given.shape if given.ndim == 2 else (-1, 1))
-    n_threads = threads.num_threads(n_threads, len(queries))
-    first, second = [], []
-    for fold, (steps, table) in enumerate(zip(folds, tables, strict=True)):
-        own = np.ascontiguousarray(queries[:, min(fold, queries.shape[1] - 1)])
-        a, b = steps.look_up(own, table, n_threads)
-        first.append(a.reshape(given.shape[:1]))
-        second.append(b.reshape(given.shape[:1]))
-    return first, second
+    n = math.prod(shape[:1])
+    queries = np.broadcast_to(flat.reshape(n, -1 if n else 1), (n, len(folds)))
+    n_threads = threads.num_threads(n_threads, n)
+    found = []
+    for steps, table, own in zip(folds, tables, queries.T, strict=True):
+        pair = steps.look_up(np.ascontiguousarray(own), table, n_threads)
+        found.append([column.reshape(shape[:1]) for column in pair])
+    return tuple(zip(*found, strict=True))

@@ -22,16 +22,6 @@ _CHUNK = 1 << 15  # rows whose columns fit the cache; sums by chunks do not depe
 _BINS = 40
 
 
-class Parts(NamedTuple):
-    """A mean score and its parts: mean = miscalibration - discrimination + uncertainty."""
-
-    mean_score: float
-    miscalibration: float
-    discrimination: float
-    uncertainty: float
-    calibration_error: float
-
-
 class Histogram(NamedTuple):
     """Forecasts by bins: bin b reaches from `edges[b]`, inclusive, to `edges[b + 1]`."""
 
@@ -42,8 +32,8 @@ class Histogram(NamedTuple):
 
 def decompose(
     columns: Columns, loss: Loss, stairs: Staircase, constant: float, ends: tuple[float, float], n_threads: int
-) -> tuple[Parts, Histogram]:
-    """The parts of the mean score of valid columns (forecasts, targets, weights), and the histogram between `ends`.
+) -> tuple[float, float, float, float, float, Histogram]:
+    """The fields of `Reliability` from `mean_score` to `histogram`, for valid columns (forecasts, targets, weights).
 
     For each row, the losses of three forecasts are compared: its own, that of the staircase, and the best constant.
     Differences are taken row by row, so that equal forecasts have a difference of exactly 0.
@@ -68,12 +58,11 @@ def decompose(
     own, miscalibration, discrimination, constants, off = (_sum(column) / divisor for column in zip(*sums, strict=True))
     if not (math.isfinite(constants) and math.isfinite(discrimination)):
         raise InvalidInputError("targets", "must have a mean loss under the best forecasts that fits float64")
-    # the staircase is at least as good as the forecasts and the constant; negative differences are rounding errors
-    parts = Parts(own, max(miscalibration, 0.0), max(discrimination, 0.0), constants, off)
     counts = np.sum(tallies, axis=0).astype(np.float64 if len(w) else np.int64)
     for column in (counts, edges):
         column.setflags(write=False)
-    return parts, Histogram(counts, edges)
+    # the staircase is at least as good as the forecasts and the constant; negative differences are rounding errors
+    return own, max(miscalibration, 0.0), max(discrimination, 0.0), constants, off, Histogram(counts, edges)
 
 
 def _sum(numbers: Iterable[float]) -> float:

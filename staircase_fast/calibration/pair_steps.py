@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, joined_extent, order_of, scale_of
 from staircase_fast.calibration import _venn
-from staircase_fast.errors import InvalidInputError, refuse_entries
-from staircase_fast.inputs.columns import Column, read_column, read_float_column
-from staircase_fast.inputs.rows import check_same_length, check_weights, read_scores, read_weights, refuse_nan
+from staircase_fast.errors import InvalidInputError, arguments_named, refuse_entries
+from staircase_fast.inputs.columns import Column, read_column
+from staircase_fast.inputs.rows import check_same_length, check_weights, read_columns, read_scores, refuse_nan
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import _lookup, cells
@@ -55,17 +55,22 @@ class PairSteps:
         """The arguments of `checked`."""
         return self.n_samples, self.left, *self.values.T
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PairSteps) and all(map(np.array_equal, self.columns(), other.columns()))
+
+    __hash__ = None  # type: ignore[assignment]
+
     def look_up(self, queries: Column, table: Floats, n_threads: int) -> list[Floats]:
         """For each query, the entry of each column of `table` that belongs to its step.
 
         The table has one row per step and one or two columns; a table with one column is a one-dimensional array.
         """
-        index, is_pair = self._index_for(len(queries)), table.ndim == 2
-        found = [np.empty(len(queries)) for _ in range(2 if is_pair else 1)]
+        index = self._index_for(len(queries))
+        found = [np.empty(len(queries)) for _ in range(table.ndim)]
 
         def task(part: slice) -> int:
             out = [column[part] for column in found]
-            if is_pair:
+            if table.ndim == 2:
                 return _lookup.evaluate_pairs(queries[part], self.left, table, *index, *out)
             steps = self.left, self.left, table
             return _lookup.evaluate(queries[part], *steps, False, False, *index, _NO_LINES, *out)
@@ -77,24 +82,20 @@ class PairSteps:
 
     def _index_for(self, n_queries: int) -> cells.Index:
         """The lookup index, made for the first call with many queries (two threads may both make it)."""
-        index = self._index
-        if index is None:
+        if self._index is None:
             index = cells.index_for(self.left, n_queries)
             if index is None:  # too few queries; an index that another thread has made meanwhile stays
                 return cells.NO_INDEX
             self._index = index
-        return index
+        return self._index
 
 
 def read_labelled_rows(
     scores: ColumnLike, labels: ColumnLike, sample_weight: ColumnLike | None
 ) -> tuple[Rows, NDArray[np.bool_]]:
     """Valid rows with labels as bytes, without rows of weight 0; and which of the given rows these are."""
-    x, y = read_float_column("scores", scores), read_column("labels", labels)
-    check_same_length("scores", x, "labels", y)
-    if len(x) == 0:
-        raise InvalidInputError("scores", "must have at least one row", found="got none")
-    w = read_weights("sample_weight", sample_weight, "scores", x)
+    with arguments_named(targets="labels"):
+        x, y, w = read_columns(scores, labels, sample_weight)
     order = order_of(x, 1)
     refuse_nan("scores", x, order.first_nan)
     refuse_entries("labels", "must be 0 or 1", y, (y != 0) & (y != 1))

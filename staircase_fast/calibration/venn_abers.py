@@ -16,7 +16,6 @@ from staircase_fast.storage import documents
 from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, ScalarLike, public_class
 
-RULES = ("log", "brier")
 Rule = Literal["log", "brier"]
 
 _Values = TypeVar("_Values", np.float64, Floats)
@@ -53,7 +52,7 @@ class ProbabilityPair(NamedTuple, Generic[_Values]):
 
 
 class Predictor(Saved, Generic[_Fit]):
-    """What both kinds of Venn-Abers predictors share: the weight of a query, JSON text and pickles.
+    """Base of both Venn-Abers predictors: the weight of a query, merged probabilities, JSON text and pickles.
 
     JSON documents are exact to the last bit and checked when they are read.  A VennAbers has the fields query_weight,
     n_samples, left, p0 and p1.  A CrossVennAbers has its folds, and an object with these fields for each of them.
@@ -68,7 +67,15 @@ class Predictor(Saved, Generic[_Fit]):
         self._query_weight = check_number("query_weight", query_weight)
         if self._query_weight <= 0:
             raise InvalidInputError("query_weight", "must be > 0", value=query_weight)
-        self._fitted: _Fit | None = None  # a fit replaces it as a whole; methods read it once
+        self._fitted: _Fit | None = None  # each fit sets a new object; methods read it once
+
+    if TYPE_CHECKING:  # each kind has its own
+
+        def _merge(self, scores: ColumnLike, rule: Rule, n_threads: int | None) -> np.float64 | Floats: ...
+        def _document(self) -> dict[str, Any]: ...
+        @classmethod
+        def _from_document(cls, document: dict[str, Any]) -> Self: ...
+        def _state(self) -> tuple[Any, ...]: ...  # the argument of `__setstate__`; empty before a fit
 
     @property
     def query_weight(self) -> float:
@@ -79,6 +86,41 @@ class Predictor(Saved, Generic[_Fit]):
         if self._fitted is None:
             raise NotFittedError(f"a {type(self).__name__} must be fitted first; call `fit`.")
         return self._fitted
+
+    @overload
+    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
+    @overload
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> Floats: ...
+    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | Floats:
+        """Predict one probability for each query: the one with the least worst-case regret against p0 and p1.
+
+        Parameters
+        ----------
+        scores : array_like
+            As for `predict`.
+        rule : {"log", "brier"}, default "log"
+            The loss.  "log": p1 / (1 - p0 + p1).  "brier", the squared error: p1 + p0**2 / 2 - p1**2 / 2.
+            `CrossVennAbers` takes the geometric means of 1 - p0 and of p1 over folds for "log", and the mean of the
+            results over folds for "brier".
+        n_threads : int, optional
+            Number of threads for this call.  Defaults to `get_num_threads()`.
+
+        Returns
+        -------
+        ndarray of float64, or float64 for a single query
+            For `VennAbers` it lies between p0 and p1 and never decreases as scores increase.
+
+        Examples
+        --------
+        >>> import staircase_fast as sf
+        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 0, 1])
+        >>> venn.merge([1, 2, 3]).round(3)
+        array([0.25 , 0.333, 0.667])
+        >>> venn.merge([1, 2, 3], rule="brier").round(3)
+        array([0.278, 0.375, 0.625])
+        """
+        check_choice("rule", rule, ("log", "brier"))
+        return self._merge(scores, rule, n_threads)
 
     def to_json(self) -> str:
         """Return the fitted predictor as JSON text.  Every float is restored exactly by `from_json`.
@@ -105,15 +147,15 @@ class Predictor(Saved, Generic[_Fit]):
         kind = cls._FORMAT, _VERSION
         return cls._from_document(documents.document_of(text, cls._WHAT, kind, cls._FIELDS, with_loss=False))
 
-    if TYPE_CHECKING:  # each kind has its own
-
-        def _document(self) -> dict[str, Any]: ...
-        @classmethod
-        def _from_document(cls, document: dict[str, Any]) -> Self: ...
-        def _state(self) -> tuple[Any, ...]: ...  # the argument of `__setstate__`; empty before a fit
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._query_weight,), self._state() or None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Predictor):
+            return NotImplemented
+        return (self._FORMAT, self._query_weight, self._fitted) == (other._FORMAT, other._query_weight, other._fitted)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @public_class("staircase_fast")
@@ -125,8 +167,8 @@ class VennAbers(Predictor[PairSteps]):
     calibration rows, the probability that belongs to its true label is calibrated, for any number of rows.  The
     difference p1 - p0 shows how uncertain the probability is near a score.
 
-    All fits are computed together, in about the time of a sort.  `predict` returns the values of the definition,
-    correctly rounded, for every score: also for ties, between scores, and outside their range.
+    All fits are computed together, in about the time of a sort.  Probabilities are correctly rounded for every score:
+    also for ties, between scores, and outside their range.
 
     Parameters
     ----------
@@ -138,9 +180,8 @@ class VennAbers(Predictor[PairSteps]):
     Scores must come from a model that was not trained on the calibration rows.  Use `CrossVennAbers` for scores from
     cross-validation.
 
-    Memory: a fit needs about 35 bytes per row, more with weights.  The result needs 24 bytes for each score at which a
-    probability changes: some thousand for a million noisy rows, but about one per row if all labels are equal or
-    perfectly separated.
+    Memory: a fit needs about 35 bytes per row, more with weights.  The result needs 24 bytes per step: some thousand
+    steps for a million noisy rows, but about one per row if all labels are equal or perfectly separated.
 
     Thread-safety: any number of threads may use one predictor.  `fit` replaces the old result in one step, so a
     concurrent call uses either the old fit or the new one.
@@ -157,10 +198,8 @@ class VennAbers(Predictor[PairSteps]):
     >>> venn
     <VennAbers: 4 rows, 5 steps>
     >>> p0, p1 = venn.predict([0.2, 0.38, 0.9])
-    >>> p0
-    array([0.        , 0.33333333, 0.5       ])
-    >>> p1
-    array([0.66666667, 0.66666667, 1.        ])
+    >>> p0.round(3), p1.round(3)
+    (array([0.   , 0.333, 0.5  ]), array([0.667, 0.667, 1.   ]))
     >>> venn.merge([0.2, 0.38, 0.9])
     array([0.4       , 0.5       , 0.66666667])
     """
@@ -175,14 +214,14 @@ class VennAbers(Predictor[PairSteps]):
         return self._result().n_samples
 
     @property
-    def n_steps(self) -> int:
-        """The number of steps of p0 and p1 together."""
-        return len(self.left)
-
-    @property
     def left(self) -> Floats:
         """The least score on each step; the first is -inf."""
         return self._result().left
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps of p0 and p1 together."""
+        return len(self.left)
 
     @property
     def p0(self) -> Floats:
@@ -214,8 +253,8 @@ class VennAbers(Predictor[PairSteps]):
         Examples
         --------
         >>> import staircase_fast as sf
-        >>> sf.VennAbers().fit([1, 2, 2], [0, 1, 1], sample_weight=[2, 1, 1]).predict([1, 2])
-        ProbabilityPair(p0=array([0.        , 0.66666667]), p1=array([0.33333333, 1.        ]))
+        >>> sf.VennAbers().fit([1, 2, 2], [0, 1, 1], sample_weight=[2, 1, 1])
+        <VennAbers: 3 rows, 3 steps>
         """
         self._fitted = fit_pair_steps(read_labelled_rows(scores, labels, sample_weight)[0], self._query_weight)
         return self
@@ -241,46 +280,15 @@ class VennAbers(Predictor[PairSteps]):
         Examples
         --------
         >>> import staircase_fast as sf
-        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 1, 1])
-        >>> p0, p1 = venn.predict([0, 2.5])
-        >>> p0, p1
-        (array([0. , 0.5]), array([0.5, 1. ]))
+        >>> sf.VennAbers().fit([1, 2, 3], [0, 1, 1]).predict([0, 2.5])
+        ProbabilityPair(p0=array([0. , 0.5]), p1=array([0.5, 1. ]))
         """
         steps = self._result()
         queries, shape = read_queries(scores)
         p0, p1 = steps.look_up(queries, steps.values, threads.num_threads(n_threads, len(queries)))
         return ProbabilityPair(p0.reshape(shape)[()], p1.reshape(shape)[()])
 
-    @overload
-    def merge(self, scores: ScalarLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64: ...
-    @overload
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> Floats: ...
-    def merge(self, scores: ColumnLike, *, rule: Rule = "log", n_threads: int | None = None) -> np.float64 | Floats:
-        """Predict one probability for each score: the one with the least worst-case regret against p0 and p1.
-
-        Parameters
-        ----------
-        scores : array_like of any shape
-        rule : {"log", "brier"}, default "log"
-            The loss.  "log": p1 / (1 - p0 + p1).  "brier", the squared error: p1 + p0**2 / 2 - p1**2 / 2.
-        n_threads : int, optional
-            Number of threads for this call.  Defaults to `get_num_threads()`.
-
-        Returns
-        -------
-        ndarray of float64, or float64 for a single score
-            The shape of `scores`.  It lies between p0 and p1 and never decreases as scores increase.
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> venn = sf.VennAbers().fit([1, 2, 3], [0, 0, 1])
-        >>> venn.merge([1, 2, 3]).round(3)
-        array([0.25 , 0.333, 0.667])
-        >>> venn.merge([1, 2, 3], rule="brier").round(3)
-        array([0.278, 0.375, 0.625])
-        """
-        check_choice("rule", rule, RULES)
+    def _merge(self, scores: ColumnLike, rule: Rule, n_threads: int | None) -> np.float64 | Floats:
         steps = self._result()
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
@@ -293,8 +301,7 @@ class VennAbers(Predictor[PairSteps]):
         return probabilities
 
     def _state(self) -> tuple[Any, ...]:
-        steps = self._fitted
-        return () if steps is None else steps.columns()
+        return () if self._fitted is None else self._fitted.columns()
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._fitted = PairSteps.checked(*state)
@@ -310,14 +317,6 @@ class VennAbers(Predictor[PairSteps]):
         columns = (documents.numbers_of(name, document[name]) for name in cls._FIELDS[2:])
         made.__setstate__((document["n_samples"], *columns))
         return made
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, VennAbers):
-            return NotImplemented
-        mine, theirs = (self._query_weight, *self._state()), (other._query_weight, *other._state())
-        return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         if self._fitted is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags, indexable
+from sklearn.utils import check_consistent_length, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,7 +21,7 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_choice, check_interpolation
 from staircase_fast.inputs.rows import read_weights
 from staircase_fast.sklearn import crossfit
-from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
+from staircase_fast.sklearn.columns import as_arrays, as_floats, check_feature_names
 from staircase_fast.sklearn.crossfit import CalibratedPair, LabelledRows, Options
 from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
 
@@ -76,18 +76,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     Examples
     --------
-    Scores:
-
-    >>> from staircase_fast.sklearn import StaircaseCalibrator
-    >>> scores, happened = [-1.2, 0.3, 0.1, 2.0, 2.5], ["no", "no", "yes", "yes", "yes"]
-    >>> model = StaircaseCalibrator(prior="laplace").fit(scores, happened)
-    >>> model.classes_.tolist(), model.predict_proba([-2.0, 0.2, 3.0]).round(2).tolist()
-    (['no', 'yes'], [[0.67, 0.33], [0.5, 0.5], [0.25, 0.75]])
-
-    A classifier, cross-fitted:
-
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from staircase_fast.sklearn import StaircaseCalibrator
     >>> X, y = make_classification(200, random_state=0)
     >>> model = StaircaseCalibrator(GaussianNB(), cv=3).fit(X, y)
     >>> len(model.calibrated_classifiers_), model.predict_proba(X[:2]).shape
@@ -141,8 +132,8 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         Examples
         --------
         >>> from staircase_fast.sklearn import StaircaseCalibrator
-        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1], sample_weight=[1, 2, 1, 1]).classes_
-        array([0, 1])
+        >>> StaircaseCalibrator(prior="laplace").fit([-1.2, 0.3, 0.1, 2.0], ["no", "no", "yes", "yes"]).classes_
+        array(['no', 'yes'], dtype='<U3')
         """
         options = self._options()
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -184,7 +175,7 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         Parameters
         ----------
         X : array_like
-            Input of the estimator, or scores, as for `fit`.
+            As for `fit`.
 
         Returns
         -------
@@ -229,9 +220,8 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict([0.2, 3.0])
         array([0, 1])
         """
-        chosen = np.argmax(self.predict_proba(X), axis=1)
-        found: NDArray[Any] = self.classes_[chosen]
-        return found
+        chosen: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return chosen
 
     def _options(self) -> Options:
         prior = check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))
@@ -240,41 +230,36 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     def _scores(self, X: Any, n_classes: int) -> Column:
         # scores may be infinite, as log-odds are; NaN is refused when they are fitted or looked up
-        how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False, "estimator": self, "input_name": "X"}
-        table = check_array(X, dtype=list(FLOATS), **how)
-        return crossfit.class_scores("X", table, n_classes)
+        return crossfit.class_scores("X", as_floats(self, X, finite=False), n_classes)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> crossfit.Routed:
         """The parameters for the estimator's `fit` and for the splitter's `split`."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
             return routed.estimator.fit, routed.splitter.split
-        passed = dict(fit_params)
-        if sample_weight is not None:
-            if has_fit_parameter(self.estimator, "sample_weight"):
-                passed["sample_weight"] = sample_weight
-            else:
-                name = type(self.estimator).__name__
-                message = f"{name} does not accept `sample_weight`: weights are used only for the calibration."
-                warnings.warn(message, UserWarning, stacklevel=3)
-        return passed, {}
+        if sample_weight is None:
+            return fit_params, {}
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return fit_params | {"sample_weight": sample_weight}, {}
+        name = type(self.estimator).__name__
+        message = f"{name} does not accept `sample_weight`: weights are used only for the calibration."
+        warnings.warn(message, UserWarning, stacklevel=3)
+        return fit_params, {}
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata routing of this meta-estimator; see scikit-learn's user guide."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.estimator is None:
             return router
-        fits = MethodMapping().add(caller="fit", callee="fit")
-        splits = MethodMapping().add(caller="fit", callee="split")
+        fits, splits = (MethodMapping().add(caller="fit", callee=method) for method in ("fit", "split"))
         return router.add(estimator=self.estimator, method_mapping=fits).add(splitter=self.cv, method_mapping=splits)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.estimator is None:
-            tags.input_tags.one_d_array = True
-            tags.input_tags.two_d_array = False
-        else:
-            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+            tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+            return tags
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from staircase_fast.inputs.columns import read_array
+from staircase_fast.inputs.columns import Column, read_array
 
 FLOATS = (np.float64, np.float32)
 
@@ -15,12 +16,17 @@ FLOATS = (np.float64, np.float32)
 def as_arrays(**columns: Any) -> list[Any]:
     """Convert columns that only our own functions can read to arrays; leave all others as they are."""
     ways = ("__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
-    return [
-        read_array(name, column)
-        if not hasattr(column, "__array__") and any(hasattr(column, way) for way in ways)
-        else column
-        for name, column in columns.items()
-    ]
+    for name, column in columns.items():
+        if not hasattr(column, "__array__") and any(hasattr(column, way) for way in ways):
+            columns[name] = read_array(name, column)
+    return [*columns.values()]
+
+
+def as_floats(estimator: Any, X: Any, dtypes: tuple[Any, ...] = FLOATS, *, finite: bool = True) -> Column:
+    """X as an array of one of the types, checked by scikit-learn."""
+    how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": finite, "estimator": estimator, "input_name": "X"}
+    table: Column = check_array(X, dtype=list(dtypes), **how)
+    return table
 
 
 def check_feature_names(estimator: Any, X: Any, *, reset: bool) -> None:

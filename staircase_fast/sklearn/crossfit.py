@@ -76,7 +76,6 @@ class LabelledRows(NamedTuple):
             "sample_weight": self.weights_of(chosen), "loss": "log",
             "increasing": options.increasing, "n_threads": options.n_threads,
         }  # fmt: skip
-        found: list[Staircase]
         with arguments_named(scores="X", targets="y"):
             if n_classes == 2:
                 found = [fit(scores, codes == 1, **arguments)]
@@ -98,18 +97,16 @@ class LabelledRows(NamedTuple):
         """Some of the chosen rows must have a weight > 0."""
         weights = self.weights_of(chosen)
         if weights is not None and not weights.any():
-            requirement = f"must have an entry > 0{part}"
-            raise InvalidInputError("sample_weight", requirement, found=f"all {len(weights)} are zero")
+            found = f"all {len(weights)} are zero"
+            raise InvalidInputError("sample_weight", f"must have an entry > 0{part}", found=found)
 
 
 def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Options) -> NDArray[np.float64]:
     """The probability of each class, one row for each score or row of scores; rows sum to 1."""
     arguments: dict[str, Any] = {"interpolation": options.interpolation, "n_threads": options.n_threads}
     if len(staircases) == 1:
-        both = np.empty((len(scores), 2))
-        both[:, 1] = staircases[0].predict(scores, **arguments)
-        np.subtract(1.0, both[:, 1], out=both[:, 0])
-        return both
+        second = staircases[0].predict(scores, **arguments)
+        return np.column_stack((1.0 - second, second))
     columns = [stairs.predict(column, **arguments) for stairs, column in zip(staircases, scores.T, strict=True)]
     found = np.column_stack(columns)
     totals = found.sum(axis=1, keepdims=True)
@@ -128,9 +125,8 @@ def fit_calibrated_pairs(
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
         return [CalibratedPair(estimator, rows.staircases(scores, slice(None), options))]
-    numbers = np.arange(len(rows.codes))
     given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
-    splits = [(train, numbers[test]) for train, test in given]  # a part may be a mask
+    splits = [(train, np.arange(len(rows.codes))[test]) for train, test in given]  # a part may be a mask
     if not splits:
         hint = "An iterator yields its splits only once."
         raise InvalidInputError("cv", "must give at least one split", found="got none", hint=hint)

@@ -17,7 +17,7 @@ from staircase_fast.fitting import fit
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_bounds, check_choice, check_direction, check_interpolation
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.sklearn.columns import FLOATS, as_arrays, check_feature_names
+from staircase_fast.sklearn.columns import FLOATS, as_arrays, as_floats, check_feature_names
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams.accumulator import Accumulator
 from staircase_fast.typing import Bounds, ColumnLike, Direction, Interpolation, OutOfBounds, public_class
@@ -48,14 +48,8 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
     ----------
     staircase_ : Staircase
         The fitted staircase.
-    X_min_, X_max_ : float
-        The range of X.
-    X_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
-        Both ends of each step, and their values: the points that linear interpolation connects.
-    increasing_ : bool
-        Whether values increase.
-    f_ : callable
-        The fitted function, for arrays of any shape.
+    X_min_, X_max_, X_thresholds_, y_thresholds_, increasing_, f_
+        As in scikit-learn.  The thresholds are both ends of each step: the points that linear interpolation connects.
     feature_names_in_ : ndarray of shape (1,)
         The name of the column, if X had one.
 
@@ -64,11 +58,7 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
     It differs from scikit-learn's IsotonicRegression on purpose.  Only equal X are pooled; scikit-learn also pools X
     that differ by less than 1e-15, or 1e-6 in float32.  Sums are exact, also for float32; values are rounded once.
     "auto" compares the losses of both directions; scikit-learn uses Spearman's correlation, which ignores weights.
-    Negative weights raise an error; scikit-learn drops such rows.
-
-    X is converted to float64 unless it is float32, as in scikit-learn; integers beyond 2**53 are rounded.
-
-    `partial_fit` adds rows batch by batch; the result equals one `fit` of all rows, bit for bit.
+    Negative weights raise an error; scikit-learn drops such rows.  Integers beyond 2**53 are rounded, as there.
 
     Thread-safety: any number of threads may use a fitted regressor at once, but not while it is being fitted.
 
@@ -78,14 +68,6 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
     >>> model = StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4])
     >>> model.predict([1, 1.5, 3, 5])
     array([1.  , 1.75, 2.5 ,  nan])
-    >>> model.X_thresholds_, model.y_thresholds_
-    (array([1., 2., 3., 4.]), array([1. , 2.5, 2.5, 4. ]))
-
-    Medians, in batches:
-
-    >>> model = StaircaseRegressor(loss="quantile", out_of_bounds="clip")
-    >>> model.partial_fit([1, 2, 3], [1, 9, 2]).partial_fit([2, 4], [3, 5]).predict([0, 2, 4])
-    array([1., 3., 5.])
     """
 
     # the argument of predict and transform is called T, as in scikit-learn, and is not metadata
@@ -150,11 +132,10 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         return self
 
     def partial_fit(self, X: ColumnLike, y: ColumnLike, sample_weight: ColumnLike | None = None) -> StaircaseRegressor:
-        """Add rows to the fit.
+        """Add rows to the fit.  The result equals one `fit` of all rows, bit for bit.
 
-        The staircase of all rows so far is computed when it is first used.  See `staircase_fast.Accumulator` for the
-        memory that this needs.  `fit` keeps no rows, so `partial_fit` cannot follow it.  `increasing` must be True or
-        False.
+        The staircase is computed when it is first used.  See `staircase_fast.Accumulator` for the memory that the rows
+        need.  `fit` keeps no rows, so `partial_fit` cannot follow it.  `increasing` must be True or False.
 
         Parameters
         ----------
@@ -232,7 +213,6 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         Parameters
         ----------
         T : array_like of shape (n_samples,) or (n_samples, 1)
-            As for `predict`.
 
         Returns
         -------
@@ -241,11 +221,8 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         Examples
         --------
         >>> from staircase_fast.sklearn import StaircaseRegressor
-        >>> model = StaircaseRegressor().fit([1, 2, 3, 4], [1, 3, 2, 4])
-        >>> model.set_output(transform="pandas").transform([1, 1.5])
-           staircaseregressor0
-        0                 1.00
-        1                 1.75
+        >>> StaircaseRegressor().set_output(transform="pandas").fit_transform([1, 2], [1, 3]).columns.tolist()
+        ['staircaseregressor0']
         """
         return StaircaseRegressor.predict(self, T)
 
@@ -300,9 +277,8 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
 
     def _at_ends(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[Any]:
         """Both entries of each step, or one if the step is a single point."""
-        both = np.column_stack((np.ones(len(left), dtype=bool), self.staircase_.left < self.staircase_.right))
-        ends: NDArray[Any] = np.column_stack((left, right))[both]
-        return ends
+        is_end = np.column_stack((np.ones(len(left), dtype=bool), self.staircase_.left < self.staircase_.right))
+        return np.column_stack((left, right))[is_end]
 
     def _type_of_values(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The type of X, or float64 if values overflow it."""
@@ -330,7 +306,7 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
         return X, scores, column_or_1d(targets, warn=True), sample_weight
 
     def _one_feature(self, X: Any, dtypes: tuple[Any, ...]) -> Column:
-        table: Column = check_array(X, dtype=list(dtypes), ensure_2d=False, estimator=self, input_name="X")
+        table = as_floats(self, X, dtypes)
         if not (table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)):
             requirement = "Isotonic regression input X should be a 1d array or 2d array with 1 feature"
             raise InvalidInputError("", requirement, found=f"got shape {table.shape}")
@@ -341,6 +317,5 @@ class StaircaseRegressor(ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
         return tags
