@@ -97,7 +97,7 @@ def _read_extents(given: NDArray[Any], loss: Loss) -> tuple[Extent, Extent]:
         inside = low <= lowest <= highest <= high and math.isfinite(lowest) and math.isfinite(highest)
         if not inside or not least > 0 or integral not in (0, 1):
             refuse_field("extents", "must be those of targets and weights")
-        ends = np.array([end for end in (lowest, highest) if end != 0])
+        ends = np.array([least, *(end for end in (lowest, highest) if end != 0)])
         if np.any(np.abs(ends) < least) or (integral and np.any(ends != np.floor(ends))):
             refuse_field("extents", "must agree with each other")
         found.append(Extent(-1, lowest, highest, least, bool(integral)))
@@ -129,8 +129,8 @@ def _check_run(run: Run) -> None:
         refuse_field("words", "must hold the sums of each score without a weight or a tally")
     _check_within("y", columns.y[single], run.targets)
     _check_within("w", columns.w[single].view(np.float64), run.weights)
-    limits = run.targets.lowest, run.targets.highest, run.weights.lowest, run.weights.highest
-    bad = _score_sums.first_impossible_entry(*columns, scale, *limits)
+    limits = run.targets.lowest, run.targets.highest, run.weights.least, run.weights.highest
+    bad = _score_sums.first_impossible_entry(columns, scale, *limits)
     if bad >= 0:
         refuse_field("y" if columns.w[bad] else "words", "must hold the sums of rows", found=f"not so for score {bad}")
     tallied = (columns.w[columns.w < 0] >> 32) & (2**31 - 1)

@@ -98,11 +98,8 @@ def run_of(rows: Rows, *, mean: bool) -> Run:
     extents = rows.targets_extent if are_doubles(rows) else _widened(rows.targets_extent), rows.weights_extent
     x, y, w = in_score_order(rows._replace(scores=x, targets=y))[:3]
     scale = scale_of(*extents, len(x))
-    # small integers need no pools
-    tallied = scale.narrow and len(x) * rows.weights_extent.highest < 2**_WEIGHT_BITS
-    n, n_pools = (len(x), 0) if tallied else _score_sums.count_pools(x, y, w)
-    room = _room(n, n_pools, scale)
-    sizes = _score_sums.sum_rows(x, y, w, scale, *room)
+    room = _room(len(x), len(x), scale)
+    sizes = _score_sums.sum_rows(x, y, w, scale, room)
     return Run(_shortened(room, *sizes), len(x), *extents)
 
 
@@ -119,6 +116,7 @@ def _widened(extent: Extent) -> Extent:
 
 
 def _room(n: int, n_pools: int, scale: Scale) -> ScoreSums:
+    """Columns for at most so many entries and pools: memory that is never touched costs nothing."""
     words = np.empty((n_pools, scale.s_words + scale.w_words), dtype=np.uint64)
     w, rows = np.empty(n, dtype=np.int64), np.empty(n_pools, dtype=np.int64)
     return ScoreSums(np.empty(n), np.empty(n), w, rows, words)
@@ -143,7 +141,7 @@ def merged(a: Run, b: Run) -> Run:
         return Run(RawRows(x, y, np.concatenate(w)), n_rows, *extents)
     scale, n_a, n_b = scale_of(*extents, n_rows), len(a.columns.x), len(b.columns.x)
     room = _room(n_a + n_b, len(a.columns.rows) + len(b.columns.rows) + min(n_a, n_b), scale)
-    sizes = _score_sums.merge_entries(*a.columns, a.scale, *b.columns, b.scale, scale, *room)
+    sizes = _score_sums.merge_entries(a.columns, a.scale, b.columns, b.scale, scale, room)
     return Run(_shortened(room, *sizes), n_rows, *extents)
 
 
@@ -156,7 +154,7 @@ def steps_of(run: Run, *, decreasing: bool, bounds: tuple[float, float]) -> Step
     counts, known = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint8)
     exact = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
     n_steps = _score_sums.fit_entries(
-        *run.columns, scale, decreasing, *bounds, starts, values, weights, counts, known, exact
+        run.columns, scale, decreasing, *bounds, starts, values, weights, counts, known, exact
     )
     left, right = x[starts[:n_steps]], x[starts[1 : n_steps + 1] - 1]
     return Steps(left, right, values[:n_steps].copy(), weights[:n_steps].copy(), counts[:n_steps].copy())
