@@ -213,9 +213,7 @@ def test_runs_with_scores_out_of_order_are_merged_in_finite_time(guarded, x, y):
     ours, other = np.array(x), np.array([0.0, np.nan, 1.0, 5.0])
     scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
     no_pools = np.empty(0, np.int64), np.empty((0, scale.s_words + scale.w_words), np.uint64)
-    sums = [
-        runs.ScoreSums(one, one * 0 + y, np.ones(len(one)).view(np.int64), *no_pools) for one in (ours, other)
-    ]
+    sums = [runs.ScoreSums(one, one * 0 + y, np.ones(len(one)).view(np.int64), *no_pools) for one in (ours, other)]
     n, n_pools = _score_sums.merge_entries(sums[0], scale, sums[1], scale, scale, room_for(guarded, 7, 3, scale))
     assert n <= 7
     assert n_pools <= 3
