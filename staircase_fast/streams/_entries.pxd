@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport (
-    MAX_WORDS, Dyadic, Scale, add_sample, add_shifted, add_sums, dyadic, is_negative, unpacked,
+    MAX_WORDS, Dyadic, Scale, add_sample, add_shifted, add_sums, dyadic, is_negative,
 )
 from staircase_fast.arithmetic._rounded cimport shifted_word
 from staircase_fast.stack._sort cimport bits_of, double_of
@@ -86,23 +86,6 @@ cdef inline bint add_entry(Tally *tally, const Entries *a) noexcept nogil:
 cdef inline void write_tally(Tally tally, double *y, int64_t *w) noexcept nogil:
     y[0] = double_of(<uint64_t>tally.s)
     w[0] = <int64_t>((<uint64_t>1 << 63) | (<uint64_t>tally.rows << WEIGHT_BITS) | <uint64_t>tally.w)
-
-
-cdef inline Entries entries_of(object columns, object scale) except *:
-    """The entries of a runs.ScoreSums with an exact.Scale; valid as long as the columns exist."""
-    cdef const double[::1] x = columns.x, y = columns.y
-    cdef const int64_t[::1] w = columns.w, rows = columns.rows
-    cdef const uint64_t[:, ::1] words = columns.words
-    cdef Entries entries
-    entries.x = <double *>&x[0]
-    entries.y = <double *>&y[0]
-    entries.w = <int64_t *>&w[0]
-    entries.rows = <int64_t *>&rows[0] if rows.shape[0] else NULL
-    entries.words = <uint64_t *>&words[0, 0] if rows.shape[0] else NULL
-    entries.n = x.shape[0]
-    entries.scale = unpacked(scale)
-    entries.i = entries.pool = 0
-    return entries
 
 
 cdef inline uint64_t *next_pool(const Entries *entries) noexcept nogil:

@@ -10,14 +10,32 @@ from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport (
     MAX_WORDS, Dyadic, Scale, add_rows, add_sample, add_shifted, compare_words, dyadic, exact_order, multiply_words,
+    unpacked,
 )
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
 from staircase_fast.stack._sort cimport bits_of
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
 from staircase_fast.streams._entries cimport (
-    Entries, Tally, add_exactly, add_row, copy_entry, entries_of, merge_equal_scores, next_pool, rows_of_tally,
+    Entries, Tally, add_exactly, add_row, copy_entry, merge_equal_scores, next_pool, rows_of_tally,
     start_pool, target, write_tally,
 )
+
+
+cdef Entries entries_of(object columns, object scale) except *:
+    """The entries of a runs.ScoreSums with an exact.Scale; valid as long as the columns exist."""
+    cdef const double[::1] x = columns.x, y = columns.y
+    cdef const int64_t[::1] w = columns.w, rows = columns.rows
+    cdef const uint64_t[:, ::1] words = columns.words
+    cdef Entries entries
+    entries.x = <double *>&x[0]
+    entries.y = <double *>&y[0]
+    entries.w = <int64_t *>&w[0]
+    entries.rows = <int64_t *>&rows[0] if rows.shape[0] else NULL
+    entries.words = <uint64_t *>&words[0, 0] if rows.shape[0] else NULL
+    entries.n = x.shape[0]
+    entries.scale = unpacked(scale)
+    entries.i = entries.pool = 0
+    return entries
 
 
 def sum_rows(

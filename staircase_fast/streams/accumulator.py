@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import Order, extent_of
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Order, extent_of
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
@@ -33,6 +33,7 @@ from staircase_fast.typing import Bounds, ColumnLike, public_class
 _FEWEST_WAITING = 64  # rows that there is room for at first
 _MOST_WAITING = 1 << 18
 _GROWTH = 4
+_UNKNOWN = Order(-1, 0, tied=True)
 
 
 class _State(NamedTuple):
@@ -287,8 +288,8 @@ class Accumulator(Stream):
         if state.n_waiting == 0:
             return state
         x, y, w = state.waiting[:, : state.n_waiting]
-        order = Order(-1, 0, tied=True)  # unknown
-        rows = Rows(x, y, w if np.any(w != 1) else NO_WEIGHTS, extent_of(y, 1), extent_of(w, 1), order)
+        w, weights = (w, extent_of(w, 1)) if np.any(w != 1) else (NO_WEIGHTS, UNIT_WEIGHTS)
+        rows = Rows(x, y, w, extent_of(y, 1), weights, _UNKNOWN)
         return _push_run(state._replace(n_waiting=0), runs.run_of(rows, mean=self._loss.is_mean))
 
 
