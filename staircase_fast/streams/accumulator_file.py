@@ -121,7 +121,8 @@ def _check_sums(run: Run) -> None:
     single = w > 0
     _check_within("y", y[single], run.targets)
     _check_within("w", w[single].view(np.float64), run.weights)
-    limits = run.targets.lowest, run.targets.highest, run.weights.least, run.weights.highest
+    lightest = max(run.weights.lowest, run.weights.least)  # above 0
+    limits = run.targets.lowest, run.targets.highest, lightest, run.weights.highest
     bad = _score_sums.first_impossible_entry(columns, scale, *limits)
     if bad >= 0:
         refuse_field("y" if w[bad] else "words", "must hold the sums of rows", found=f"not so for score {bad}")
