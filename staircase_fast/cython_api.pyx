@@ -5,16 +5,15 @@ Unlike other kernels, these functions check their input and allocate memory.
 
 from libc.math cimport INFINITY
 from libc.stdlib cimport free
-from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._column_scan cimport first_nan
 from staircase_fast.c_api._fit cimport drop_absent, fit
-from staircase_fast.c_api._rows cimport Ranges, Rows, check_entries, check_form, check_row
-from staircase_fast.c_api._staircase cimport OwnedStairs, evaluate, new_staircase
+from staircase_fast.c_api._rows cimport Ranges, Rows, at_row, check_row, check_rows
+from staircase_fast.c_api._staircase cimport evaluate
 from staircase_fast.streams._online_memory cimport (
-    ADDED, NO_MEMORY, OnlineFit, Outcome, add_waiting, count_rows, extend, free_online, new_online, new_steps, push_row,
+    ADDED, NO_MEMORY, OnlineFit, Outcome, count_rows, extend, free_online, new_online, push_row, staircase_so_far,
 )
-from staircase_fast.streams._online_stack cimport Blocks
+from staircase_fast.streams._online_stack cimport OwnedStairs
 
 
 cdef const char *MESSAGES[14]
@@ -51,42 +50,32 @@ cdef int sf_fit_squared(
     Py_ssize_t *bad_row
 ) noexcept nogil:
     cdef Rows rows = Rows(scores, targets, weights, n)
-    cdef Py_ssize_t ignored = -1
     cdef Ranges found
     cdef int status
-    if bad_row == NULL:
-        bad_row = &ignored
-    bad_row[0] = -1
+    at_row(-1, SF_OK, bad_row)
     if out == NULL:
         return SF_NULL_POINTER
     out[0] = NULL
     if options & ~SF_DECREASING:
         return SF_UNKNOWN_OPTION
-    status = check_form(rows)
-    if status != SF_OK:
-        return status
-    if n == 0:
-        return SF_NO_ROWS
-    status = check_entries(rows, &found, bad_row)
+    status = check_rows(rows, &found, bad_row)
     return status if status != SF_OK else fit(rows, &found, options & SF_DECREASING, <OwnedStairs **>out)
 
 
 cdef int sf_evaluate(
     const sf_staircase *stairs, const double *queries, Py_ssize_t n, int options, double *out, Py_ssize_t *bad_row
 ) noexcept nogil:
-    cdef Py_ssize_t ignored = -1
-    if bad_row == NULL:
-        bad_row = &ignored
-    bad_row[0] = -1
+    cdef Py_ssize_t bad
+    at_row(-1, SF_OK, bad_row)
     if stairs == NULL or (n > 0 and (queries == NULL or out == NULL)):
         return SF_NULL_POINTER
     if options & ~(SF_LINEAR | SF_OUTSIDE_NAN):
         return SF_UNKNOWN_OPTION
     if n < 0:
         return SF_NEGATIVE_COUNT
-    bad_row[0] = first_nan(queries, n)         # before anything is written
-    if bad_row[0] >= 0:
-        return SF_SCORE_IS_NAN
+    bad = first_nan(queries, n)                # before anything is written
+    if bad >= 0:
+        return at_row(bad, SF_SCORE_IS_NAN, bad_row)
     evaluate(<const OwnedStairs *>stairs, queries, n, options & SF_LINEAR, options & SF_OUTSIDE_NAN, out)
     return SF_OK
 
@@ -149,25 +138,18 @@ cdef int sf_online_extend(
     cdef OnlineFit *own = <OnlineFit *>online
     cdef Rows rows = Rows(scores, targets, weights, n)
     cdef double *present = NULL
-    cdef Py_ssize_t ignored = -1
+    cdef Py_ssize_t bad
     cdef Ranges found
     cdef int status
-    if bad_row == NULL:
-        bad_row = &ignored
-    bad_row[0] = -1
+    at_row(-1, SF_OK, bad_row)
     if own == NULL:
         return SF_NULL_POINTER
-    status = check_form(rows)
-    if status != SF_OK or n == 0:
-        return status
-    status = check_entries(rows, &found, bad_row)
-    if status == SF_ALL_WEIGHTS_ZERO:
-        return SF_OK
+    status = check_rows(rows, &found, bad_row)
     if status != SF_OK:
-        return status
-    bad_row[0] = first_fall(rows, own.newest)
-    if bad_row[0] >= 0:
-        return SF_SCORE_FALLS
+        return SF_OK if status == SF_NO_ROWS or status == SF_ALL_WEIGHTS_ZERO else status
+    bad = first_fall(rows, own.newest)
+    if bad >= 0:
+        return at_row(bad, SF_SCORE_FALLS, bad_row)
     if weights != NULL and found.weights.lowest == 0:
         status = drop_absent(&rows, &present)
     if status == SF_OK:
@@ -196,33 +178,15 @@ cdef Py_ssize_t sf_online_n_samples(const sf_online *online) noexcept nogil:
 
 
 cdef int sf_online_staircase(sf_online *online, sf_staircase **out) noexcept nogil:
-    cdef OnlineFit *own = <OnlineFit *>online
-    cdef OwnedStairs *stairs
-    cdef Blocks steps
-    cdef size_t size
     if out == NULL:
         return SF_NULL_POINTER
     out[0] = NULL
-    if own == NULL:
+    if online == NULL:
         return SF_NULL_POINTER
-    if count_rows(own) == 0:
+    if sf_online_n_samples(online) == 0:
         return SF_NO_ROWS
-    if add_waiting(own) != ADDED:
-        return SF_NO_MEMORY
-    steps = new_steps(own, -INFINITY, INFINITY)
-    if steps.room == 0:
-        return SF_NO_MEMORY
-    stairs = new_staircase(steps.stack.n)
-    if stairs != NULL:
-        size = steps.stack.n * sizeof(double)
-        memcpy(stairs.left, steps.left, size)
-        memcpy(stairs.right, steps.right, size)
-        memcpy(stairs.values, steps.stack.s, size)
-        memcpy(stairs.weights, steps.stack.w, size)
-        memcpy(stairs.counts, steps.stack.starts, steps.stack.n * sizeof(Py_ssize_t))
-    free(steps.stack.s)
-    out[0] = <sf_staircase *>stairs
-    return SF_OK if stairs != NULL else SF_NO_MEMORY
+    out[0] = <sf_staircase *>staircase_so_far(<OnlineFit *>online, -INFINITY, INFINITY)
+    return SF_OK if out[0] != NULL else SF_NO_MEMORY
 
 
 cdef void sf_online_free(sf_online *online) noexcept nogil:

@@ -9,11 +9,11 @@ from libc.stdlib cimport free, malloc
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.c_api._rows cimport Ranges, Rows
-from staircase_fast.c_api._staircase cimport OwnedStairs, new_staircase
 from staircase_fast.cython_api cimport SF_ALL_WEIGHTS_ZERO, SF_NO_MEMORY, SF_OK, SF_TOO_MANY_ROWS
 from staircase_fast.stack._rows cimport find_ties, merge_rows, place_work, work_words
 from staircase_fast.stack._scatter cimport sort_columns, work_bytes
 from staircase_fast.stack._stack cimport Stack, empty_stack
+from staircase_fast.streams._online_stack cimport OwnedStairs, new_staircase
 
 cdef enum:
     MANY_ROWS = 64            # fewer rows are pushed without summing buckets first

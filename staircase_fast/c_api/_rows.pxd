@@ -8,7 +8,7 @@ from libc.stdint cimport uint64_t
 from staircase_fast.arithmetic._column_scan cimport Monotonicity, Range, monotonicity_of, range_of
 from staircase_fast.arithmetic._double_double cimport Twofold
 from staircase_fast.cython_api cimport (
-    SF_ALL_WEIGHTS_ZERO, SF_NEGATIVE_COUNT, SF_NULL_POINTER, SF_OK, SF_SCORE_IS_NAN, SF_TARGET_NOT_FINITE,
+    SF_ALL_WEIGHTS_ZERO, SF_NEGATIVE_COUNT, SF_NO_ROWS, SF_NULL_POINTER, SF_OK, SF_SCORE_IS_NAN, SF_TARGET_NOT_FINITE,
     SF_TOO_MANY_ROWS, SF_WEIGHTS_OVERFLOW, SF_WEIGHT_NEGATIVE, SF_WEIGHT_NOT_FINITE,
 )
 from staircase_fast.streams._online_memory cimport add_weights, total_weight
@@ -26,21 +26,27 @@ ctypedef struct Ranges:
     Range weights
 
 
-cdef inline int check_form(Rows rows) noexcept nogil:
+cdef inline int at_row(Py_ssize_t row, int status, Py_ssize_t *bad_row) noexcept nogil:
+    """Set `bad_row` unless it is NULL; return the status."""
+    if bad_row != NULL:
+        bad_row[0] = row
+    return status
+
+
+cdef inline int check_rows(Rows rows, Ranges *found, Py_ssize_t *bad_row) noexcept nogil:
+    """Check rows in the same order as `fit`."""
+    cdef int status = SF_OK
     if rows.n < 0:
         return SF_NEGATIVE_COUNT
     if <uint64_t>rows.n >> 48:
         return SF_TOO_MANY_ROWS
-    return SF_NULL_POINTER if rows.n and (rows.x == NULL or rows.y == NULL) else SF_OK
-
-
-cdef inline int check_entries(Rows rows, Ranges *found, Py_ssize_t *bad_row) noexcept nogil:
-    """Check n >= 1 rows, in the same order as `fit`."""
-    cdef int status = SF_OK
+    if rows.n == 0:
+        return SF_NO_ROWS
+    if rows.x == NULL or rows.y == NULL:
+        return SF_NULL_POINTER
     found.scores = monotonicity_of(rows.x, rows.n)
     if found.scores.first_nan >= 0:
-        bad_row[0] = found.scores.first_nan
-        return SF_SCORE_IS_NAN
+        return at_row(found.scores.first_nan, SF_SCORE_IS_NAN, bad_row)
     found.weights = Range(-1, 1.0, 1.0, 1.0, True)
     if rows.w != NULL:
         found.weights = range_of(rows.w, rows.n)
@@ -49,21 +55,18 @@ cdef inline int check_entries(Rows rows, Ranges *found, Py_ssize_t *bad_row) noe
             return status
     found.targets = range_of(rows.y, rows.n)
     if found.targets.first_bad >= 0:
-        bad_row[0] = found.targets.first_bad
-        return SF_TARGET_NOT_FINITE
+        return at_row(found.targets.first_bad, SF_TARGET_NOT_FINITE, bad_row)
     return status
 
 
 cdef inline int check_weights(Rows rows, Range weights, Py_ssize_t *bad_row) noexcept nogil:
     cdef Py_ssize_t i = 0
     if weights.first_bad >= 0:
-        bad_row[0] = weights.first_bad
-        return SF_WEIGHT_NOT_FINITE
+        return at_row(weights.first_bad, SF_WEIGHT_NOT_FINITE, bad_row)
     if weights.lowest < 0:
         while i < rows.n - 1 and rows.w[i] >= 0:
             i += 1
-        bad_row[0] = i
-        return SF_WEIGHT_NEGATIVE
+        return at_row(i, SF_WEIGHT_NEGATIVE, bad_row)
     if weights.highest == 0:
         return SF_ALL_WEIGHTS_ZERO
     if weights.highest * <double>rows.n == INFINITY:

@@ -1,4 +1,4 @@
-# The staircase of the C API: one block of memory, which the caller owns.
+# Evaluate a staircase of the C API.
 #
 # Preconditions: at least one step.
 
@@ -7,6 +7,7 @@ from libc.stdlib cimport free, malloc
 
 from staircase_fast.staircase._cells cimport Cell, Map
 from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of, no_index
+from staircase_fast.streams._online_stack cimport OwnedStairs
 
 cdef enum:
     FEW_QUERIES = 2000        # fewer queries are answered without an index
@@ -14,28 +15,6 @@ cdef enum:
     FEW_PARTS = 2             # the same if there are many steps
     MANY_STEPS = 10000
     MOST_STEPS = 1 << 29      # buckets are counted in int32
-
-ctypedef struct OwnedStairs:
-    Py_ssize_t n_steps
-    double *left
-    double *right
-    double *values
-    double *weights
-    Py_ssize_t *counts
-
-
-cdef inline OwnedStairs *new_staircase(Py_ssize_t n) noexcept nogil:
-    """A staircase with room for n steps, or NULL if there is no memory."""
-    cdef size_t size = sizeof(OwnedStairs) + n * (4 * sizeof(double) + sizeof(Py_ssize_t))
-    cdef OwnedStairs *stairs = <OwnedStairs *>malloc(size)
-    if stairs != NULL:
-        stairs.n_steps = n
-        stairs.left = <double *>(stairs + 1)
-        stairs.right = stairs.left + n
-        stairs.values = stairs.right + n
-        stairs.weights = stairs.values + n
-        stairs.counts = <Py_ssize_t *>(stairs.weights + n)
-    return stairs
 
 
 cdef inline void evaluate(

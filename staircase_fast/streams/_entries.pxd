@@ -88,58 +88,35 @@ cdef inline void write_tally(Tally tally, double *y, int64_t *w) noexcept nogil:
     w[0] = <int64_t>((<uint64_t>1 << 63) | (<uint64_t>tally.rows << WEIGHT_BITS) | <uint64_t>tally.w)
 
 
-cdef inline void add_tally_exactly(Scale scale, uint64_t *sums, Tally tally) noexcept nogil:
-    cdef int unit = scale.y_unit + scale.w_unit
-    cdef Dyadic s = dyadic(tally.s, unit), w = dyadic(tally.w, scale.w_unit)
-    add_shifted(sums, scale.s_words, s.m, 0, s.q - unit, s.negative)
-    add_shifted(sums + scale.s_words, scale.w_words, w.m, 0, w.q - scale.w_unit, False)
-
-
-cdef inline Entries entries_of(
-    const double[::1] x, const double[::1] y, const int64_t[::1] w, const int64_t[::1] rows,
-    const uint64_t[:, ::1] words, Scale scale
-) noexcept nogil:
-    cdef Entries entries
-    entries.x = <double *>&x[0]
-    entries.y = <double *>&y[0]
-    entries.w = <int64_t *>&w[0]
-    entries.rows = <int64_t *>&rows[0] if rows.shape[0] else NULL
-    entries.words = <uint64_t *>&words[0, 0] if rows.shape[0] else NULL
-    entries.n = x.shape[0]
-    entries.scale = scale
-    entries.i = 0
-    entries.pool = 0
-    return entries
-
-
 cdef inline uint64_t *next_pool(const Entries *entries) noexcept nogil:
     return entries.words + entries.pool * (entries.scale.s_words + entries.scale.w_words)
 
 
-cdef inline void start_pool(Entries *out) noexcept nogil:
-    out.y[out.i] = 0.0
-    out.w[out.i] = 0
-    out.rows[out.pool] = 0
-    memset(next_pool(out), 0, (out.scale.s_words + out.scale.w_words) * sizeof(uint64_t))
-
-
-cdef inline void add_to_pool(Entries *a, Entries *out) noexcept nogil:
-    """Add the next entry to the next pool of `out`."""
-    cdef int64_t w = a.w[a.i]
-    cdef uint64_t wide[MAX_WORDS]
+cdef inline int64_t add_exactly(Entries *a, Scale scale, uint64_t *sums) noexcept nogil:
+    """Add the next entry to exact sums in this scale and go on to the entry after it; return its number of rows."""
+    cdef int64_t w = a.w[a.i], n_rows = 1
+    cdef uint64_t converted[MAX_WORDS]
     cdef Tally tally
     if w > 0:
-        add_sample(out.scale, next_pool(out), a.y[a.i], double_of(<uint64_t>w))
-        out.rows[out.pool] += 1
+        add_sample(scale, sums, a.y[a.i], double_of(<uint64_t>w))
     elif w < 0:
         tally = tally_of(a.y[a.i], w)
-        add_tally_exactly(out.scale, next_pool(out), tally)
-        out.rows[out.pool] += tally.rows
+        add_integer(sums, scale.s_words, tally.s, scale.y_unit + scale.w_unit)
+        add_integer(sums + scale.s_words, scale.w_words, tally.w, scale.w_unit)
+        n_rows = tally.rows
     else:
-        convert_sums(a.scale, next_pool(a), out.scale, wide)
-        add_sums(out.scale, next_pool(out), wide)
-        out.rows[out.pool] += a.rows[a.pool]
+        convert_sums(a.scale, next_pool(a), scale, converted)
+        add_sums(scale, sums, converted)
+        n_rows = a.rows[a.pool]
         a.pool += 1
+    a.i += 1
+    return n_rows
+
+
+cdef inline void add_integer(uint64_t *words, int n_words, int64_t value, int unit) noexcept nogil:
+    """words += value / 2**unit; the quotient must be an integer."""
+    cdef Dyadic d = dyadic(value, unit)
+    add_shifted(words, n_words, d.m, 0, d.q - unit, d.negative)
 
 
 cdef inline void convert_sums(Scale old, const uint64_t *sums, Scale new, uint64_t *out) noexcept nogil:
@@ -166,47 +143,44 @@ cdef inline void widen(
         out[i] = shifted_word(part, n_words + 1, shift, i) if i <= n_words + (shift >> 6) else part[n_words]
 
 
-cdef inline int64_t read_sums(Entries *entries, uint64_t *sums) noexcept nogil:
-    """Copy the exact sums of the next entry, a tally or a pool, and go on to the entry after it; return its rows."""
-    cdef int64_t w = entries.w[entries.i], n_rows
-    cdef int n_words = entries.scale.s_words + entries.scale.w_words
-    cdef Tally tally
-    if w < 0:
-        tally = tally_of(entries.y[entries.i], w)
-        memset(sums, 0, n_words * sizeof(uint64_t))
-        add_tally_exactly(entries.scale, sums, tally)
-        n_rows = tally.rows
+cdef inline void start_pool(Entries *out) noexcept nogil:
+    """Make the next entry of an output a pool without rows."""
+    out.y[out.i] = 0.0
+    out.w[out.i] = 0
+    out.rows[out.pool] = 0
+    memset(next_pool(out), 0, (out.scale.s_words + out.scale.w_words) * sizeof(uint64_t))
+
+
+cdef inline void add_to_pool(Entries *a, Entries *out) noexcept nogil:
+    """Add the next entry of `a` to the next pool of `out`."""
+    out.rows[out.pool] += add_exactly(a, out.scale, next_pool(out))
+
+
+cdef inline void copy_entry(Entries *a, Entries *out) noexcept nogil:
+    """Append the next entry of `a` to `out`."""
+    out.x[out.i] = a.x[a.i]
+    if a.w[a.i] == 0:
+        start_pool(out)
+        add_to_pool(a, out)
+        out.pool += 1
     else:
-        memcpy(sums, next_pool(entries), n_words * sizeof(uint64_t))
-        n_rows = entries.rows[entries.pool]
-        entries.pool += 1
-    entries.i += 1
-    return n_rows
+        out.y[out.i] = a.y[a.i]
+        out.w[out.i] = a.w[a.i]
+        a.i += 1
+    out.i += 1
 
 
 cdef inline void merge_equal_scores(Entries *a, Entries *b, Entries *out) noexcept nogil:
+    """Append the sums of the next entries of `a` and `b`."""
     cdef Tally tally = Tally(0, 0, 0)
     out.x[out.i] = a.x[a.i]
     if add_entry(&tally, a) and add_entry(&tally, b):
         write_tally(tally, &out.y[out.i], &out.w[out.i])
+        a.i += 1
+        b.i += 1
     else:
         start_pool(out)
         add_to_pool(a, out)
         add_to_pool(b, out)
         out.pool += 1
-    a.i += 1
-    b.i += 1
     out.i += 1
-
-
-cdef inline void copy_rest(Entries *a, Entries *out) noexcept nogil:
-    while a.i < a.n:
-        out.x[out.i] = a.x[a.i]
-        out.y[out.i] = a.y[a.i]
-        out.w[out.i] = a.w[a.i]
-        if a.w[a.i] == 0:
-            start_pool(out)
-            add_to_pool(a, out)
-            out.pool += 1
-        a.i += 1
-        out.i += 1

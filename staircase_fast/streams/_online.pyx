@@ -9,16 +9,14 @@ from staircase_fast.errors import InvalidInputError
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._column_scan cimport Range
 from staircase_fast.arithmetic._exact cimport Scale
-from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
 from staircase_fast.streams._online_memory cimport (
-    CHUNK_ROWS, NO_MEMORY, WEIGHTS_OVERFLOW, OnlineFit, Outcome, add_waiting, count_rows, extend as extend_fit,
-    free_online, make_room, new_online, new_steps, push_row, scale_for,
+    CHUNK_ROWS, NO_MEMORY, WEIGHTS_OVERFLOW, OnlineFit, Outcome, add_waiting, blocks_in, copy_blocks, count_rows,
+    extend as extend_fit, free_online, new_online, push_row, scale_for, staircase_so_far,
 )
-from staircase_fast.streams._online_stack cimport Blocks, target_t
+from staircase_fast.streams._online_stack cimport Blocks, OwnedStairs, target_t
 
 ROWS_AT_ONCE = CHUNK_ROWS
 
@@ -46,10 +44,9 @@ cdef class OnlineBlocks:
         return self.fit.newest
 
     @property
-    def nbytes(self):
-        """Size of the arrays with an entry per block."""
-        cdef const Blocks *blocks = &self.fit.blocks
-        return blocks.room * (5 * sizeof(double) + 1 + (0 if blocks.stack.scale.narrow else blocks.stack.n_words) * 8)
+    def room(self):
+        """Number of blocks that there is memory for."""
+        return self.fit.blocks.room
 
     def append(self, double score, double target, double weight):
         """Add one row."""
@@ -57,21 +54,18 @@ cdef class OnlineBlocks:
 
     def steps(self, double lo, double hi):
         """The columns left, right, values, weights and counts of the staircase; values are clipped to [lo, hi]."""
-        cdef Blocks steps
+        cdef OwnedStairs *stairs
         cdef Py_ssize_t n
-        check(add_waiting(self.fit))
         with nogil:
-            steps = new_steps(self.fit, lo, hi)
-        if steps.room == 0:
+            stairs = staircase_so_far(self.fit, lo, hi)
+        if stairs == NULL:
             raise MemoryError
         try:
-            n = steps.stack.n
-            return (
-                copied(steps.left, n), copied(steps.right, n), copied(steps.stack.s, n), copied(steps.stack.w, n),
-                np.asarray(<Py_ssize_t[:n]>steps.stack.starts).astype(np.int64),
-            )
+            n = stairs.n_steps
+            columns = np.array(<double[:4, :n]>stairs.left)
+            return *columns, np.array(<Py_ssize_t[:n]>stairs.counts).astype(np.int64, copy=False)
         finally:
-            free(steps.stack.s)
+            free(stairs)
 
     def state(self):
         """Everything that is known of the rows, as plain numbers and arrays, or None if there are none.
@@ -85,50 +79,43 @@ cdef class OnlineBlocks:
         if blocks.n_rows == 0:
             return None
         n = blocks.stack.n + 1
-        if blocks.stack.scale.narrow:
-            words = np.stack([copied(blocks.stack.s, n), copied(blocks.stack.w, n)], axis=1).view(np.uint64)
-        else:
+        table = np.asarray(<uint64_t[:5, :blocks.room]><uint64_t *>blocks.stack.s)[:, :n].copy()
+        words = np.ascontiguousarray(table[:2].T)
+        if not blocks.stack.scale.narrow:
             words = np.array(<uint64_t[:n, :blocks.stack.n_words]>blocks.stack.words)
         return {
             "n_rows": blocks.n_rows,
             "targets": fields_of(self.fit.targets),
             "weights": fields_of(self.fit.weights),
             "total": (self.fit.total.hi, self.fit.total.lo),
-            "starts": np.array(<Py_ssize_t[:n]>blocks.stack.starts).astype(np.int64),
-            "left": copied(blocks.left, n),
-            "right": copied(blocks.right, n),
+            "starts": table[4].view(np.int64),
+            "left": table[2].view(np.float64),
+            "right": table[3].view(np.float64),
             "words": words,
         }
 
     def restore(self, state):
         """Replace the state, which must be valid, of an object without rows."""
-        cdef const Py_ssize_t[::1] starts = state["starts"].astype(np.intp)
-        cdef const double[::1] left = state["left"], right = state["right"]
+        cdef Py_ssize_t n_rows = state["n_rows"]
         cdef const uint64_t[:, ::1] words = state["words"]
-        cdef Py_ssize_t n = starts.shape[0], b, n_rows = state["n_rows"]
-        cdef Blocks *blocks = &self.fit.blocks
+        columns = [state["words"][:, 0], state["words"][:, 1]]
+        columns += [state[name].view(np.uint64) for name in ("left", "right", "starts")]
+        cdef const uint64_t[:, ::1] table = np.stack(columns)
+        cdef Py_ssize_t n = table.shape[1]
         cdef Scale scale
-        assert blocks.n_rows == 0 and n == left.shape[0] == right.shape[0] == words.shape[0] > 0
+        cdef Blocks saved
         self.fit.targets = range_from(state["targets"])
         self.fit.weights = range_from(state["weights"])
         scale = scale_for(self.fit, self.fit.targets, self.fit.weights, n_rows)
-        assert words.shape[1] == (2 if scale.narrow else scale.s_words + scale.w_words)
-        if not make_room(blocks, scale, self.fit.decreasing, n):
+        assert self.fit.blocks.n_rows == 0 and n > 0 and words.shape[1] == scale.s_words + scale.w_words
+        saved = blocks_in(<double *>&table[0, 0], n, scale, self.fit.decreasing, n - 1, n_rows)
+        saved.stack.words = <uint64_t *>&words[0, 0]
+        saved.stack.scale.tame = False            # so that sums in doubles are computed
+        saved = copy_blocks(&saved, scale, self.fit.decreasing, n)
+        if saved.room == 0:
             raise MemoryError
-        for b in range(n):
-            blocks.stack.starts[b] = starts[b]
-            blocks.left[b] = left[b]
-            blocks.right[b] = right[b]
-            if scale.narrow:
-                memcpy(blocks.stack.s + b, &words[b, 0], sizeof(uint64_t))
-                memcpy(blocks.stack.w + b, &words[b, 1], sizeof(uint64_t))
-                continue
-            memcpy(blocks.stack.words + b * words.shape[1], &words[b, 0], words.shape[1] * sizeof(uint64_t))
-            blocks.stack.s[b] = rounded_sum(scale, &words[b, 0]) if scale.tame else 0.0
-            blocks.stack.w[b] = rounded_weight(scale, &words[b, 0]) if scale.tame else 0.0
-        blocks.stack.n = n - 1
-        blocks.n_rows = n_rows
-        self.fit.newest = left[n - 1]
+        self.fit.blocks = saved
+        self.fit.newest = saved.left[n - 1]
         self.fit.total.hi, self.fit.total.lo = state["total"]
 
 
@@ -145,9 +132,7 @@ def extend(
     cdef const double *own = &weights[0] if weights.shape[0] else NULL
     cdef Outcome outcome
     with nogil:
-        outcome = extend_fit(
-            blocks.fit, &scores[0], &targets[0], own, targets.shape[0], target_range, weight_range
-        )
+        outcome = extend_fit(blocks.fit, &scores[0], &targets[0], own, targets.shape[0], target_range, weight_range)
     check(outcome)
 
 
@@ -157,10 +142,6 @@ cdef int check(Outcome outcome) except -1:
     if outcome == WEIGHTS_OVERFLOW:
         raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found="it overflows")
     return 0
-
-
-cdef object copied(double *column, Py_ssize_t n):
-    return np.array(<double[:n]>column)
 
 
 cdef object fields_of(Range found):

@@ -16,9 +16,9 @@ from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._scale cimport roomy_scale_of, scale_of
 from staircase_fast.losses._functionals cimport Linex
 from staircase_fast.stack._rows cimport place_work, work_words
-from staircase_fast.stack._stack cimport empty_stack
+from staircase_fast.stack._stack cimport Stack, empty_stack
 from staircase_fast.streams._online_stack cimport (
-    Blocks, Chunk, add_chunk, add_linex, finish_linex, finish_means, rescale, target_t,
+    Blocks, Chunk, OwnedStairs, add_chunk, add_linex, finish_linex, finish_means, new_staircase, rescale, target_t,
 )
 
 cdef enum:
@@ -220,20 +220,11 @@ cdef inline bint make_room(Blocks *blocks, Scale scale, bint decreasing, Py_ssiz
         and old.y_unit == scale.y_unit and old.w_unit == scale.w_unit
     ))
     if same and room <= blocks.room:
-        set_scale(blocks, scale, decreasing)
+        blocks[0] = blocks_in(blocks.stack.s, blocks.room, scale, decreasing, blocks.stack.n, blocks.n_rows)
         return True
     if room > blocks.room:
         room = max(room, used + used // 2 + SPARE)
     return move(blocks, scale, decreasing, max(room, blocks.room))
-
-
-cdef inline void set_scale(Blocks *blocks, Scale scale, bint decreasing) noexcept nogil:
-    """Change the scale where stored sums stay as they are."""
-    cdef Blocks old = blocks[0]
-    blocks.stack = empty_stack(scale, decreasing, old.stack.starts, old.stack.s, old.stack.w)
-    blocks.stack.n = old.stack.n
-    blocks.stack.known = old.stack.known
-    blocks.stack.words = old.stack.words
 
 
 cdef inline bint move(Blocks *blocks, Scale scale, bint decreasing, Py_ssize_t room) noexcept nogil:
@@ -246,54 +237,63 @@ cdef inline bint move(Blocks *blocks, Scale scale, bint decreasing, Py_ssize_t r
     return True
 
 
+cdef inline Blocks blocks_in(
+    double *memory, Py_ssize_t room, Scale scale, bint decreasing, Py_ssize_t n, Py_ssize_t n_rows
+) noexcept nogil:
+    """The blocks in this memory: five columns s, w, left, right and starts, exact sums, and `known`."""
+    cdef Stack stack = empty_stack(scale, decreasing, <Py_ssize_t *>(memory + 4 * room), memory, memory + room)
+    stack.n = n
+    stack.words = <uint64_t *>(memory + 5 * room)
+    stack.known = <uint8_t *>(stack.words + room * words_in(scale))
+    return Blocks(stack, memory + 2 * room, memory + 3 * room, n_rows, room)
+
+
 cdef inline Blocks copy_blocks(const Blocks *blocks, Scale scale, bint decreasing, Py_ssize_t room) noexcept nogil:
     """A copy in this scale; its room is 0 if there is no memory."""
-    cdef Py_ssize_t used = blocks.stack.n + 1
-    cdef double *s = <double *>malloc(room * ((5 + words_in(scale)) * sizeof(double) + 1))
-    cdef Blocks new
-    memset(&new, 0, sizeof(Blocks))
-    if s == NULL:
+    cdef Py_ssize_t used = blocks.stack.n + 1, column
+    cdef double *memory = <double *>malloc(room * ((5 + words_in(scale)) * sizeof(double) + 1))
+    cdef Blocks new = blocks[0]
+    new.room = 0
+    if memory == NULL:
         return new
-    new.left = s + 2 * room
-    new.right = s + 3 * room
-    new.n_rows = blocks.n_rows
-    new.room = room
-    new.stack = empty_stack(scale, decreasing, <Py_ssize_t *>(s + 4 * room), s, s + room)
-    new.stack.n = blocks.stack.n
-    new.stack.words = <uint64_t *>(s + 5 * room)
-    new.stack.known = <uint8_t *>(new.stack.words + room * words_in(scale))
+    new = blocks_in(memory, room, scale, decreasing, blocks.stack.n, blocks.n_rows)
     memset(new.stack.known, 1, room)          # between calls, the exact sums of every block are known
     if blocks.room:
-        memcpy(s, blocks.stack.s, used * sizeof(double))
-        memcpy(s + room, blocks.stack.w, used * sizeof(double))
-        memcpy(new.left, blocks.left, used * sizeof(double))
-        memcpy(new.right, blocks.right, used * sizeof(double))
-        memcpy(new.stack.starts, blocks.stack.starts, used * sizeof(Py_ssize_t))
+        for column in range(5):
+            memcpy(memory + column * room, blocks.stack.s + column * blocks.room, used * sizeof(double))
         if not scale.narrow:
-            rescale(blocks.stack.scale, scale, used, blocks.stack.words, s, s + room, new.stack.words)
+            rescale(blocks.stack.scale, scale, used, blocks.stack.words, memory, memory + room, new.stack.words)
     return new
 
 
-cdef inline Blocks new_steps(const OnlineFit *online, double lo, double hi) noexcept nogil:
-    """Steps of all rows, of which there is at least one and none waits; the room is 0 if there is no memory.
-
-    s holds their values, w their weights and starts their numbers of rows.
-    """
-    cdef const Blocks *blocks = &online.blocks
-    cdef Blocks steps = copy_blocks(blocks, blocks.stack.scale, online.decreasing, blocks.stack.n + 1)
-    cdef Py_ssize_t step, end, b = 0, used = blocks.stack.n + 1
+cdef inline OwnedStairs *staircase_so_far(OnlineFit *online, double lo, double hi) noexcept nogil:
+    """The staircase of all rows, of which there is at least one, or NULL if there is no memory."""
+    cdef Blocks *blocks = &online.blocks
+    cdef OwnedStairs *stairs = NULL
+    cdef Blocks steps
+    cdef Stack *stack = &steps.stack
+    cdef Py_ssize_t step, end, b = 0, used
+    if add_waiting(online) != ADDED:
+        return NULL
+    used = blocks.stack.n + 1
+    steps = copy_blocks(blocks, blocks.stack.scale, online.decreasing, used)
     if steps.room == 0:
-        return steps
+        return NULL
     if online.linex.p:
-        finish_linex(&steps.stack, online.linex)
+        finish_linex(stack, online.linex)
     else:
-        finish_means(&steps.stack, steps.n_rows, lo, hi)
-    for step in range(steps.stack.n):
-        end = steps.stack.starts[step + 1] if step + 1 < steps.stack.n else steps.n_rows
-        steps.left[step] = blocks.left[b]
-        while b + 1 < used and blocks.stack.starts[b + 1] < end:
+        finish_means(stack, steps.n_rows, lo, hi)
+    stairs = new_staircase(stack.n)
+    if stairs != NULL:
+        memcpy(stairs.values, stack.s, stack.n * sizeof(double))
+        memcpy(stairs.weights, stack.w, stack.n * sizeof(double))
+        for step in range(stack.n):
+            end = stack.starts[step + 1] if step + 1 < stack.n else steps.n_rows
+            stairs.left[step] = blocks.left[b]
+            while b + 1 < used and blocks.stack.starts[b + 1] < end:
+                b += 1
+            stairs.right[step] = blocks.right[b]
+            stairs.counts[step] = end - stack.starts[step]
             b += 1
-        steps.right[step] = blocks.right[b]
-        steps.stack.starts[step] = end - steps.stack.starts[step]
-        b += 1
-    return steps
+    free(stack.s)
+    return stairs

@@ -15,6 +15,7 @@
 # Scale for all rows so far, and room for n + 1 more blocks in every array.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport Scale, add_rows
@@ -189,6 +190,30 @@ cdef inline void rescale(
             s[b] = rounded_sum(new, out) if new.tame else 0.0
             w[b] = rounded_weight(new, out) if new.tame else 0.0
         out += n_words
+
+
+# A staircase in one block of memory, which is freed as a whole.
+ctypedef struct OwnedStairs:
+    Py_ssize_t n_steps
+    double *left
+    double *right
+    double *values
+    double *weights
+    Py_ssize_t *counts
+
+
+cdef inline OwnedStairs *new_staircase(Py_ssize_t n) noexcept nogil:
+    """A staircase with room for n steps, or NULL if there is no memory."""
+    cdef size_t size = sizeof(OwnedStairs) + n * (4 * sizeof(double) + sizeof(Py_ssize_t))
+    cdef OwnedStairs *stairs = <OwnedStairs *>malloc(size)
+    if stairs != NULL:
+        stairs.n_steps = n
+        stairs.left = <double *>(stairs + 1)
+        stairs.right = stairs.left + n
+        stairs.values = stairs.right + n
+        stairs.weights = stairs.values + n
+        stairs.counts = <Py_ssize_t *>(stairs.weights + n)
+    return stairs
 
 
 # Linex

@@ -30,6 +30,12 @@ cdef inline double rounded_value(Twofold x) noexcept nogil:
     return x.hi + x.lo
 
 
+cdef inline Twofold sum_of(Twofold a, Twofold b) noexcept nogil:
+    add(&a, b.hi)
+    a.lo += b.lo
+    return a
+
+
 cdef inline double difference(Twofold a, Twofold b) noexcept nogil:
     """a - b."""
     return (a.hi - b.hi) + (a.lo - b.lo)
@@ -52,20 +58,14 @@ cdef inline Pooled joined(pooling loss, Pooled a, Pooled b) noexcept nogil:
     """Merge two blocks."""
     cdef double d = difference(b.value, a.value), w_a = rounded_value(a.weight), w_b = rounded_value(b.weight)
     cdef bint from_b = w_b > w_a              # move the heavier block: it moves less
-    cdef Pooled block
     if pooling is Linex:
         if not fabs(loss.p * d) < 30.0:                  # otherwise exp(-a*d) could overflow
             from_b = loss.p * d < 0
-    block = b if from_b else a
     if from_b:
-        add(&block.value, move_of(loss, -d, w_a / (w_a + w_b), w_b / (w_a + w_b)))
-        add(&block.weight, a.weight.hi)
-        block.weight.lo += a.weight.lo
-    else:
-        add(&block.value, move_of(loss, d, w_b / (w_a + w_b), w_a / (w_a + w_b)))
-        add(&block.weight, b.weight.hi)
-        block.weight.lo += b.weight.lo
-    return block
+        a, b, w_a, w_b, d = b, a, w_b, w_a, -d
+    add(&a.value, move_of(loss, d, w_b / (w_a + w_b), w_a / (w_a + w_b)))
+    a.weight = sum_of(a.weight, b.weight)
+    return a
 
 
 cdef inline bint must_merge(Pooled a, Pooled b, bint decreasing) noexcept nogil:

@@ -9,7 +9,7 @@ Preconditions: n >= 1, finite targets, weights finite and > 0, and squares that 
 
 from staircase_fast.arithmetic._double_double cimport Twofold, add
 from staircase_fast.losses._functionals cimport SquaredError
-from staircase_fast.streams._pooled cimport Pooled, difference, joined, must_merge, rounded_value, single
+from staircase_fast.streams._pooled cimport Pooled, difference, joined, must_merge, rounded_value, single, sum_of
 
 ctypedef struct Costly:
     Pooled block
@@ -43,12 +43,6 @@ def losses(
             stack[n] = top
             n += 1
             out[i] = rounded_value(sum_of(top.before, top.cost))
-
-
-cdef inline Twofold sum_of(Twofold a, Twofold b) noexcept nogil:
-    add(&a, b.hi)
-    a.lo += b.lo
-    return a
 
 
 cdef inline Costly merged(Costly a, Costly b) noexcept nogil:

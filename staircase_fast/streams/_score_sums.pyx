@@ -8,37 +8,60 @@ from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._branchless cimport lesser
 from staircase_fast.arithmetic._exact cimport (
     MAX_WORDS, Dyadic, Scale, add_rows, add_sample, add_shifted, compare_words, dyadic, exact_order, multiply_words,
     unpacked,
 )
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
-from staircase_fast.stack._sort cimport bits_of, double_of
+from staircase_fast.stack._sort cimport bits_of
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
 from staircase_fast.streams._entries cimport (
-    Entries, Tally, add_row, add_to_pool, copy_rest, entries_of, merge_equal_scores, read_sums, rows_of_tally,
+    Entries, Tally, add_exactly, add_row, copy_entry, merge_equal_scores, next_pool, rows_of_tally,
     start_pool, target, write_tally,
 )
 
 
-def count_pools(
+cdef Entries entries_of(object columns, object scale) except *:
+    """The entries of a runs.ScoreSums with an exact.Scale; valid as long as the columns exist."""
+    cdef const double[::1] x = columns.x, y = columns.y
+    cdef const int64_t[::1] w = columns.w, rows = columns.rows
+    cdef const uint64_t[:, ::1] words = columns.words
+    cdef Entries entries
+    entries.x = <double *>&x[0]
+    entries.y = <double *>&y[0]
+    entries.w = <int64_t *>&w[0]
+    entries.rows = <int64_t *>&rows[0] if rows.shape[0] else NULL
+    entries.words = <uint64_t *>&words[0, 0] if rows.shape[0] else NULL
+    entries.n = x.shape[0]
+    entries.scale = unpacked(scale)
+    entries.i = entries.pool = 0
+    return entries
+
+
+def sum_rows(
     const double[::1] scores not None,        # IN  ascending
     const target[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
+    object scale not None,                    # IN  exact.Scale
+    object columns not None,                  # OUT runs.ScoreSums with room for an entry and a pool for every row
 ):
-    """The number of scores, and the number of pools among their entries."""
-    cdef Py_ssize_t start = 0, end, n_scores = 0, n_pools = 0
+    """Sum the rows of each score; return the numbers of entries and pools."""
+    cdef Entries out = entries_of(columns, scale)
+    cdef Py_ssize_t start = 0, end
     cdef const double *given = &weights[0] if weights.shape[0] else NULL
-    cdef double y
-    cdef int64_t w
+    assert out.n >= scores.shape[0]
     with nogil:
         while start < scores.shape[0]:
             end = end_of_tie(scores, start)
-            n_scores += 1
-            n_pools += not write_entry(&targets[0], given, start, end, &y, &w)
+            out.x[out.i] = scores[start] + 0.0    # -0.0 becomes 0.0
+            if not write_entry(&targets[0], given, start, end, &out.y[out.i], &out.w[out.i]):
+                start_pool(&out)
+                out.rows[out.pool] = end - start
+                add_rows(out.scale, next_pool(&out), &targets[0], given, start, end)
+                out.pool += 1
+            out.i += 1
             start = end
-    return n_scores, n_pools
+    return out.i, out.pool
 
 
 cdef inline Py_ssize_t end_of_tie(const double[::1] scores, Py_ssize_t i) noexcept nogil:
@@ -52,7 +75,7 @@ cdef inline Py_ssize_t end_of_tie(const double[::1] scores, Py_ssize_t i) noexce
 cdef inline bint write_entry(
     const target *targets, const double *weights, Py_ssize_t start, Py_ssize_t end, double *y, int64_t *w
 ) noexcept nogil:
-    """Write the entry of the rows [start, end); return False if it is a pool."""
+    """Write the entry of the rows [start, end); return False if it must be a pool."""
     cdef double weight = 1.0 if weights == NULL else weights[start]
     cdef Tally tally = Tally(0, 0, 0)
     if end - start == 1 and weight > 0 and (target is double or fabs(<double>targets[start]) < 9007199254740992.0):
@@ -66,100 +89,37 @@ cdef inline bint write_entry(
     return True
 
 
-def sum_rows(
-    const double[::1] scores not None,        # IN  ascending
-    const target[::1] targets not None,       # IN
-    const double[::1] weights not None,       # IN  or empty: all are 1
-    object scale not None,                    # IN  exact.Scale
-    double[::1] x not None,                   # OUT entries
-    double[::1] y not None,
-    int64_t[::1] w not None,
-    int64_t[::1] rows not None,
-    uint64_t[:, ::1] words not None,
-):
-    """Sum the rows of each score; return the numbers of entries and pools.
-
-    If the columns have changed since `count_pools`, there may be fewer, and rows that do not fit are left out.
-    """
-    cdef Scale s = unpacked(scale)
-    cdef Py_ssize_t start = 0, end, k = 0, pool = 0
-    cdef const double *given = &weights[0] if weights.shape[0] else NULL
-    with nogil:
-        while start < scores.shape[0] and k < x.shape[0]:
-            end = end_of_tie(scores, start)
-            x[k] = scores[start] + 0.0            # -0.0 becomes 0.0
-            if not write_entry(&targets[0], given, start, end, &y[k], &w[k]):
-                if pool == rows.shape[0]:
-                    break
-                y[k] = 0.0
-                w[k] = 0
-                rows[pool] = end - start
-                memset(&words[pool, 0], 0, words.shape[1] * sizeof(uint64_t))
-                add_rows(s, &words[pool, 0], &targets[0], given, start, end)
-                pool += 1
-            k += 1
-            start = end
-    return k, pool
-
-
-# Merge
-
 def merge_entries(
-    const double[::1] x_a not None,           # IN  entries
-    const double[::1] y_a not None,
-    const int64_t[::1] w_a not None,
-    const int64_t[::1] rows_a not None,
-    const uint64_t[:, ::1] words_a not None,
-    object scale_a not None,                  # IN  exact.Scale of the words
-    const double[::1] x_b not None,           # IN  entries
-    const double[::1] y_b not None,
-    const int64_t[::1] w_b not None,
-    const int64_t[::1] rows_b not None,
-    const uint64_t[:, ::1] words_b not None,
-    object scale_b not None,
+    object columns_a not None,                # IN  runs.ScoreSums
+    object scale_a not None,                  # IN  exact.Scale of its words
+    object columns_b not None,                # IN
+    object scale_b not None,                  # IN
     object scale not None,                    # IN  of both together: units as fine or finer, words as many or more
-    double[::1] x not None,                   # OUT entries
-    double[::1] y not None,
-    int64_t[::1] w not None,
-    int64_t[::1] rows not None,
-    uint64_t[:, ::1] words not None,
+    object columns not None,                  # OUT runs.ScoreSums; each tie can add a pool to those of both sides
 ):
-    """Return the numbers of entries and pools; each tie can add a pool to those of both sides."""
-    cdef Entries a = entries_of(x_a, y_a, w_a, rows_a, words_a, unpacked(scale_a))
-    cdef Entries b = entries_of(x_b, y_b, w_b, rows_b, words_b, unpacked(scale_b))
-    cdef Entries out = entries_of(x, y, w, rows, words, unpacked(scale))
-    cdef uint64_t from_a, from_b, mask
+    """Return the numbers of entries and pools."""
+    cdef Entries side[2]
+    cdef Entries *a = &side[0]
+    cdef Entries *b = &side[1]
+    cdef Entries out = entries_of(columns, scale)
+    side[0] = entries_of(columns_a, scale_a)
+    side[1] = entries_of(columns_b, scale_b)
     with nogil:
         while a.i < a.n and b.i < b.n:
-            from_a = a.x[a.i] <= b.x[b.i]
-            from_b = not a.x[a.i] < b.x[b.i]      # one of them is taken even if a score is NaN
-            if from_a & from_b:
-                merge_equal_scores(&a, &b, &out)
-                continue
-            mask = 0 - from_a                     # without a branch, which could not be predicted
-            out.x[out.i] = lesser(a.x[a.i], b.x[b.i])
-            out.y[out.i] = double_of((bits_of(a.y[a.i]) & mask) | (bits_of(b.y[b.i]) & ~mask))
-            out.w[out.i] = (a.w[a.i] & <int64_t>mask) | (b.w[b.i] & ~<int64_t>mask)
-            if out.w[out.i] == 0:
-                start_pool(&out)
-                add_to_pool(&a if from_a else &b, &out)
-                out.pool += 1
-            a.i += <Py_ssize_t>from_a
-            b.i += <Py_ssize_t>from_b
-            out.i += 1
-        copy_rest(&a, &out)
-        copy_rest(&b, &out)
+            if a.x[a.i] == b.x[b.i]:
+                merge_equal_scores(a, b, &out)
+            else:
+                # an index, not a branch, which could not be predicted; one side is taken even if a score is NaN
+                copy_entry(&side[not a.x[a.i] < b.x[b.i]], &out)
+        while a.i < a.n:
+            copy_entry(a, &out)
+        while b.i < b.n:
+            copy_entry(b, &out)
     return out.i, out.pool
 
 
-# Fit
-
 def fit_entries(
-    const double[::1] x not None,             # IN  entries
-    const double[::1] y not None,
-    const int64_t[::1] w not None,
-    const int64_t[::1] rows not None,
-    const uint64_t[:, ::1] words not None,
+    object columns not None,                  # IN  runs.ScoreSums
     object scale not None,                    # IN  exact.Scale
     bint decreasing,
     double lo,
@@ -172,7 +132,7 @@ def fit_entries(
     uint64_t[::1] exact not None,             # work
 ):
     """Fill the first places of the outputs with the staircase; return the number of steps."""
-    cdef Entries entries = entries_of(x, y, w, rows, words, unpacked(scale))
+    cdef Entries entries = entries_of(columns, scale)
     cdef Stack stack = empty_stack(entries.scale, decreasing, &starts[0], &values[0], &weights[0])
     cdef const double *row_weights = <const double *>entries.w
     cdef Py_ssize_t n = entries.n
@@ -202,7 +162,8 @@ cdef inline void push_entries(Stack *stack, Entries *entries, sum_t kind) noexce
         if start < entries.i:
             push_rows(stack, entries.y, row_weights, NULL, kind, start, entries.i)
             continue
-        read_sums(entries, sums)
+        memset(sums, 0, stack.n_words * sizeof(uint64_t))
+        add_exactly(entries, stack.scale, sums)
         if sum_t is int64_t:
             push(stack, entries.y, row_weights, start, start + 1, <int64_t>sums[0], <int64_t>sums[1], True)
         else:
@@ -228,16 +189,10 @@ cdef void count_rows(const Entries *entries, const Py_ssize_t *starts, Py_ssize_
                 pool += 1
 
 
-# Check
-
 def first_impossible_entry(
-    const double[::1] x not None,             # IN  entries from a file; as many pools as entries with w = 0
-    const double[::1] y not None,
-    const int64_t[::1] w not None,
-    const int64_t[::1] rows not None,
-    const uint64_t[:, ::1] words not None,
+    object columns not None,                  # IN  runs.ScoreSums from a file; as many pools as entries with w = 0
     object scale not None,                    # IN  exact.Scale
-    double lowest,                            # IN  limits of targets and weights
+    double lowest,                            # IN  limits of targets and weights; the lightest weight is > 0
     double highest,
     double lightest,
     double heaviest,
@@ -246,48 +201,38 @@ def first_impossible_entry(
 
     A tally that is too wide for the scale would make kernels overflow.
     """
-    cdef Entries entries = entries_of(x, y, w, rows, words, unpacked(scale))
+    cdef Entries entries = entries_of(columns, scale)
+    cdef Scale s = entries.scale
     cdef uint64_t low[MAX_WORDS]
     cdef uint64_t high[MAX_WORDS]
     cdef uint64_t sums[MAX_WORDS]
     cdef int64_t n_rows
-    cdef Py_ssize_t bad = -1
     memset(low, 0, sizeof(low))
     memset(high, 0, sizeof(high))
-    add_sample(entries.scale, low, lowest, heaviest)
-    add_sample(entries.scale, high, highest, heaviest)
+    add_sample(s, low, lowest, heaviest)
+    add_sample(s, high, highest, heaviest)
     with nogil:
-        while entries.i < entries.n and bad < 0:
+        while entries.i < entries.n:
             if entries.w[entries.i] > 0:
                 entries.i += 1
                 continue
-            n_rows = read_sums(&entries, sums)
-            if not is_possible(n_rows, sums, entries.scale, low, high, lightest, heaviest):
-                bad = entries.i - 1
-    return bad
+            memset(sums, 0, sizeof(sums))
+            n_rows = add_exactly(&entries, s, sums)
+            if (
+                n_rows < 1
+                or compare_weight(s, sums, lightest, n_rows) < 0 or compare_weight(s, sums, heaviest, n_rows) > 0
+                or exact_order(s, sums, low) < 0 or exact_order(s, sums, high) > 0
+            ):
+                with gil:
+                    return entries.i - 1
+    return -1
 
 
-cdef inline bint is_possible(
-    int64_t rows, const uint64_t *sums, Scale scale, const uint64_t *low, const uint64_t *high, double lightest,
-    double heaviest
-) noexcept nogil:
-    """Whether rows >= 1, rows*lightest <= W <= rows*heaviest, W > 0, and the mean lies between those of two others."""
+cdef inline int compare_weight(Scale scale, const uint64_t *sums, double weight, int64_t rows) noexcept nogil:
+    """The sign of W - weight * rows."""
     cdef uint64_t bound[MAX_WORDS]
-    memset(bound, 0, sizeof(bound))
-    if rows < 1 or compare_words(sums + scale.s_words, bound, scale.w_words) == 0:
-        return False
-    multiply_weight(lightest, rows, scale, bound)
-    if compare_words(sums + scale.s_words, bound, scale.w_words) < 0:
-        return False
-    memset(bound, 0, sizeof(bound))
-    multiply_weight(heaviest, rows, scale, bound)
-    if compare_words(sums + scale.s_words, bound, scale.w_words) > 0:
-        return False
-    return exact_order(scale, sums, low) >= 0 and exact_order(scale, sums, high) <= 0
-
-
-cdef inline void multiply_weight(double weight, int64_t rows, Scale scale, uint64_t *out) noexcept nogil:
-    """out += weight * rows."""
     cdef Dyadic w = dyadic(weight, scale.w_unit)
     cdef uint64_t high, low = multiply_words(w.m, <uint64_t>rows, &high)
-    add_shifted(out, scale.w_words, low, high, w.q - scale.w_unit, False)
+    memset(bound, 0, sizeof(bound))
+    add_shifted(bound, scale.w_words, low, high, w.q - scale.w_unit, False)
+    return compare_words(sums + scale.s_words, bound, scale.w_words)

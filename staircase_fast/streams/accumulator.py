@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
-from staircase_fast.arithmetic.exact import NOTHING, Extent, Order, joined_extent
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Order, extent_of
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
-from staircase_fast.inputs.options import check_bounds, check_direction
+from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import NO_WEIGHTS
-from staircase_fast.losses import Loss, loss_of
+from staircase_fast.losses import Loss
 from staircase_fast.losses.rows import Rows
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file, runs
-from staircase_fast.streams.rows import check_batch, check_saveable, check_scalar_parameters, refuse_no_rows
+from staircase_fast.streams.base import Stream, check_batch, check_saveable, refuse_no_rows
 from staircase_fast.streams.runs import RawRows, Run
-from staircase_fast.typing import Bounds, ColumnLike, PredictOptions, ScalarLike, public_class
+from staircase_fast.typing import Bounds, ColumnLike, public_class
 
 _FEWEST_WAITING = 64  # rows that there is room for at first
 _MOST_WAITING = 1 << 18
@@ -36,28 +36,19 @@ _GROWTH = 4
 _UNKNOWN = Order(-1, 0, tied=True)
 
 
-class _Waiting(NamedTuple):
-    """Rows that are not yet in a run: the first n of three columns, which have room for more."""
-
-    columns: NDArray[np.float64] = np.empty((3, 0))
-    n: int = 0
-    weighted: bool = False
-    targets: Extent = NOTHING
-    weights: Extent = NOTHING
-
-
 class _State(NamedTuple):
     """All rows so far.  It is replaced, never changed: a call that fails has no effect."""
 
     runs: tuple[Run, ...] = ()
-    waiting: _Waiting = _Waiting()
+    waiting: NDArray[np.float64] = np.empty((3, 0))  # scores, targets and weights; there is room for more
+    n_waiting: int = 0
     n_samples: int = 0
     weight: float = 0.0
     stairs: Staircase | None = None
 
 
 @public_class("staircase_fast")
-class Accumulator:
+class Accumulator(Stream):
     """A fit of batches in any order: equal to one `fit` of all rows, bit for bit.
 
     The result depends neither on the order of the rows, nor on how they are divided into batches or accumulators.  If
@@ -96,32 +87,16 @@ class Accumulator:
     >>> seen.merge(other)
     >>> seen
     <Accumulator: 6 rows, log_loss, increasing>
-    >>> seen.predict([0.2, 0.38, 0.9])
-    array([0.        , 0.66666667, 1.        ])
     """
 
-    __slots__ = ("_increasing", "_lock", "_loss", "_state")
+    __slots__ = ("_state",)
 
     _state: _State
 
     def __init__(self, loss: str | Loss = "squared", increasing: bool = True) -> None:
-        import threading  # slow to import
-
-        self._loss = loss_of(loss)
-        self._increasing = bool(check_direction(increasing, auto=False))
-        check_scalar_parameters(self._loss)
-        self._lock = threading.Lock()
+        super().__init__(loss, increasing)
+        _check_scalar_parameters(self._loss)
         self._state = _State()
-
-    @property
-    def loss(self) -> Loss:
-        """The loss that is minimised."""
-        return self._loss
-
-    @property
-    def increasing(self) -> bool:
-        """Whether values increase with the score."""
-        return self._increasing
 
     @property
     def n_samples(self) -> int:
@@ -138,7 +113,7 @@ class Accumulator:
     def nbytes(self) -> int:
         """Size of the stored rows or sums in bytes."""
         state = self._state
-        return sum(run.nbytes for run in state.runs) + state.waiting.columns.nbytes
+        return sum(run.nbytes for run in state.runs) + state.waiting.nbytes
 
     def add(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
         """Add rows in any order.
@@ -165,14 +140,14 @@ class Accumulator:
         with np.errstate(over="ignore"):  # an overflow is refused below
             weight = float(rows.weights.sum()) if len(rows.weights) else float(n)
         with self._lock:
-            if self._state.waiting.n + n > _MOST_WAITING:
+            if self._state.n_waiting + n > _MOST_WAITING:
                 self._state = self._sort_waiting(self._state)  # before the columns are written to again
             state = _count_rows(self._state, n, weight)
             # many rows need not wait, and large integers cannot, because float64 does not hold them
             if 2 * n > _MOST_WAITING or (mean and not runs.are_doubles(rows)):
                 self._state = _push_run(state, runs.run_of(rows, mean=mean))
             else:
-                self._state = state._replace(waiting=_append_rows(state.waiting, rows))
+                self._state = _append_rows(state, rows)
 
     def merge(self, other: Accumulator) -> None:
         """Add all rows of another accumulator of the same loss and direction, which stays as it is.
@@ -205,25 +180,12 @@ class Accumulator:
             self._state = state
 
     def staircase(self, *, bounds: Bounds = None) -> Staircase:
-        """The staircase of all rows so far, equal to `fit` bit for bit.
+        """The optimal staircase of all rows so far, equal to `fit` bit for bit.
 
         Parameters
         ----------
         bounds : (lo, hi), optional
-            Limits of the values; None means no limit.
-
-        Returns
-        -------
-        Staircase
-            Without bounds, it is computed once and cached until rows are added.
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> seen = sf.Accumulator(sf.losses.Quantile(0.9))
-        >>> seen.add([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0])
-        >>> seen.staircase().values
-        array([1., 9.])
+            Limits of the values; None means no limit.  The staircase is cached only without bounds.
         """
         limits = check_bounds(bounds)
         state = self._merge_runs()
@@ -248,33 +210,6 @@ class Accumulator:
         steps = runs.steps_of(run, decreasing=not self._increasing, bounds=limits)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
-    @overload
-    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
-    @overload
-    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
-    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
-        """Evaluate the staircase of all rows so far.
-
-        Parameters
-        ----------
-        scores : array_like of any shape
-        **options
-            As in `Staircase.predict`.
-
-        Returns
-        -------
-        ndarray of float64, or float64 for a single score
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> seen = sf.Accumulator()
-        >>> seen.add([1, 2], [10, 20])
-        >>> seen.predict([1.5, 3], interpolation="linear", out_of_bounds="nan")
-        array([15., nan])
-        """
-        return self.staircase().predict(scores, **options)
-
     def clear(self) -> None:
         """Remove all rows.
 
@@ -294,67 +229,26 @@ class Accumulator:
         """Write all rows or sums to a file atomically, in NumPy's .npz format.
 
         Losses that are made of functions cannot be saved.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file to write.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import staircase_fast as sf
-        >>> seen = sf.Accumulator()
-        >>> seen.add([1, 2], [0, 1])
-        >>> with tempfile.TemporaryDirectory() as directory:
-        ...     seen.save(os.path.join(directory, "seen.npz"))
-        ...     sf.Accumulator.load(os.path.join(directory, "seen.npz"))
-        <Accumulator: 2 rows, squared_error, increasing>
         """
         check_saveable(self._loss)
         state = self._merge_runs()
         accumulator_file.write(path, self._loss, self._increasing, state.runs[0] if state.runs else None)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Accumulator:
-        """Read a file that `save` wrote.  Everything is checked; nothing is executed.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file to read.
-
-        Returns
-        -------
-        Accumulator
-
-        Examples
-        --------
-        Missing or corrupted files raise an error:
-
-        >>> import staircase_fast as sf
-        >>> sf.Accumulator.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        state = _State()
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         with files.named(path):
             loss, increasing, run = accumulator_file.read(path)
+            made = cls(loss, increasing)
             if run is not None:
-                state = _push_run(_count_rows(state, run.n_rows, run.weight), run)
-        return cls._of(loss, increasing, state)
-
-    @classmethod
-    def _of(cls, loss: Loss, increasing: bool, state: _State) -> Accumulator:
-        made = cls(loss, increasing)
-        made._state = state
+                made._state = _push_run(_count_rows(made._state, run.n_rows, run.weight), run)
         return made
 
     @classmethod
     def _from_state(cls, loss: Loss, increasing: bool, saved: list[Any], n_samples: int, weight: float) -> Accumulator:
+        made = cls(loss, increasing)
         stored = tuple(Run.from_state(*run) for run in saved)
-        return cls._of(loss, increasing, _State(stored, n_samples=n_samples, weight=weight))
+        made._state = _State(stored, n_samples=n_samples, weight=weight)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._without_waiting()
@@ -362,7 +256,9 @@ class Accumulator:
         return type(self)._from_state, (self._loss, self._increasing, saved, state.n_samples, state.weight)
 
     def __copy__(self) -> Accumulator:
-        return self._of(self._loss, self._increasing, self._without_waiting())
+        made = type(self)(self._loss, self._increasing)
+        made._state = self._without_waiting()
+        return made
 
     def __deepcopy__(self, memo: dict[int, object]) -> Accumulator:
         return self.__copy__()  # runs are never changed
@@ -376,7 +272,7 @@ class Accumulator:
         """The state for another object to share: no rows wait, and runs are never changed."""
         with self._lock:
             self._state = self._sort_waiting(self._state)
-            return self._state._replace(waiting=_Waiting())
+            return self._state._replace(waiting=_State().waiting)
 
     def _merge_runs(self) -> _State:
         """The state with at most one run."""
@@ -389,12 +285,23 @@ class Accumulator:
 
     def _sort_waiting(self, state: _State) -> _State:
         """The state after rows that wait have become a run."""
-        columns, n, weighted, targets, weights = state.waiting
-        if n == 0:
+        if state.n_waiting == 0:
             return state
-        x, y, w = columns[:, :n]
-        rows = Rows(x, y, w if weighted else NO_WEIGHTS, targets, weights, _UNKNOWN)
-        return _push_run(state._replace(waiting=_Waiting(columns)), runs.run_of(rows, mean=self._loss.is_mean))
+        x, y, w = state.waiting[:, : state.n_waiting]
+        w, weights = (w, extent_of(w, 1)) if np.any(w != 1) else (NO_WEIGHTS, UNIT_WEIGHTS)
+        rows = Rows(x, y, w, extent_of(y, 1), weights, _UNKNOWN)
+        return _push_run(state._replace(n_waiting=0), runs.run_of(rows, mean=self._loss.is_mean))
+
+
+def _check_scalar_parameters(loss: Loss) -> None:
+    """Parameters per row are invalid in an accumulator, which does not know its rows in advance."""
+    if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
+        found = f"got {len(loss.parameters)} of them"
+        raise InvalidInputError(loss.parameter, "of the loss must be a number, the same for all rows", found=found)
+    for place, arg in enumerate(getattr(loss, "args", ())):
+        if np.ndim(arg):
+            found = f"entry {place} has {len(arg)} of them"
+            raise InvalidInputError("args", "of the loss must be numbers, the same for all rows", found=found)
 
 
 def _count_rows(state: _State, n_rows: int, weight: float) -> _State:
@@ -408,21 +315,17 @@ def _count_rows(state: _State, n_rows: int, weight: float) -> _State:
     return state._replace(n_samples=state.n_samples + n_rows, weight=state.weight + weight, stairs=None)
 
 
-def _append_rows(waiting: _Waiting, rows: Rows) -> _Waiting:
-    """The rows that wait, and more of them."""
-    columns, n, weighted, targets, weights = waiting
+def _append_rows(state: _State, rows: Rows) -> _State:
+    """The state with more rows that wait."""
+    columns, n = state.waiting, state.n_waiting
     end = n + len(rows.scores)
     if end > columns.shape[1]:
-        size = min(max(_FEWEST_WAITING, 2 * end), _MOST_WAITING)
-        columns = np.empty((3, size))
-        columns[:, :n] = waiting.columns[:, :n]
+        columns = np.empty((3, min(max(_FEWEST_WAITING, 2 * end), _MOST_WAITING)))
+        columns[:, :n] = state.waiting[:, :n]
     columns[0, n:end] = rows.scores
     columns[1, n:end] = rows.targets
     columns[2, n:end] = rows.weights if len(rows.weights) else 1.0
-    weighted = weighted or len(rows.weights) > 0
-    return _Waiting(
-        columns, end, weighted, joined_extent(targets, rows.targets_extent), joined_extent(weights, rows.weights_extent)
-    )
+    return state._replace(waiting=columns, n_waiting=end)
 
 
 def _push_run(state: _State, run: Run) -> _State:

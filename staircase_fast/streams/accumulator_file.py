@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from staircase_fast.arithmetic.exact import Extent
 from staircase_fast.losses import Loss
 from staircase_fast.storage import archive, documents
+from staircase_fast.storage.documents import refuse_field
 from staircase_fast.streams import _score_sums, runs
-from staircase_fast.streams.rows import check_scalar_parameters, refuse_field
+from staircase_fast.streams.base import extent_from
 from staircase_fast.streams.runs import RawRows, Run, ScoreSums
 
 FORMAT = "staircase_fast.Accumulator"
@@ -51,7 +52,6 @@ def write(path: str | os.PathLike[str], loss: Loss, increasing: bool, run: Run |
 def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
     """The loss, whether values increase, and all rows."""
     loss, header, arrays = archive.read(path, _WHAT, (FORMAT, VERSION), ("increasing", "form", "n_rows"), _TYPES)
-    check_scalar_parameters(loss)
     form, n_rows = header["form"], header["n_rows"]
     if type(n_rows) is not int or not 0 <= n_rows < 2**62:
         refuse_field("n_rows", "must be an integer >= 0 and < 2**62", value=n_rows)
@@ -63,10 +63,19 @@ def read(path: str | os.PathLike[str]) -> tuple[Loss, bool, Run | None]:
     if not isinstance(form, str) or form not in _FORMS or (form == "kept") == loss.is_mean:
         refuse_field("form", f"must be a form for {loss.name}", value=form)
     documents.known_fields(arrays, _WHAT, ("extents", *_FORMS[form]))
-    extents = _read_extents(arrays.pop("extents"), loss)
+    extents = arrays.pop("extents")
+    if extents.shape != (2, 4):
+        refuse_field("extents", "must be two rows of four numbers")
+    targets = extent_from("extents", extents[0].tolist(), *loss.target_range)
+    weights = extent_from("extents", extents[1].tolist(), 0.0, math.inf)
     columns = {name: np.ascontiguousarray(column) for name, column in arrays.items()}
-    run = Run(_columns_of(form, columns), n_rows, *extents)
-    _check_run(run)
+    run = Run(_columns_of(form, columns), n_rows, targets, weights)
+    if len(run.columns.x) == 0 or np.isnan(run.columns.x).any():
+        refuse_field("x", "must have scores, and none may be NaN")
+    if form == "kept":
+        _check_rows(run)
+    else:
+        _check_sums(run)
     return loss, header["increasing"], run
 
 
@@ -87,55 +96,39 @@ def _columns_of(form: str, columns: dict[str, NDArray[Any]]) -> ScoreSums | RawR
     return ScoreSums(**columns)
 
 
-def _read_extents(given: NDArray[Any], loss: Loss) -> tuple[Extent, Extent]:
-    if given.shape != (2, 4):
-        refuse_field("extents", "must be two rows of four numbers")
-    found = []
-    for (lowest, highest, least, integral), (low, high) in zip(
-        given.tolist(), (loss.target_range, (0.0, math.inf)), strict=True
-    ):
-        inside = low <= lowest <= highest <= high and math.isfinite(lowest) and math.isfinite(highest)
-        if not inside or not least > 0 or integral not in (0, 1):
-            refuse_field("extents", "must be those of targets and weights")
-        ends = np.array([end for end in (lowest, highest) if end != 0])
-        if np.any(np.abs(ends) < least) or (integral and np.any(ends != np.floor(ends))):
-            refuse_field("extents", "must agree with each other")
-        found.append(Extent(-1, lowest, highest, least, bool(integral)))
-    if found[1].highest == 0:
-        refuse_field("extents", "must have a weight > 0")
-    return found[0], found[1]
+def _check_rows(run: Run) -> None:
+    n, columns = run.n_rows, run.columns
+    assert isinstance(columns, RawRows)
+    for name, column in columns._asdict().items():
+        if len(column) != n and (name != "w" or len(column)):
+            refuse_field(name, "must have an entry per row", found=f"got {len(column)} for {n} rows")
+    _check_within("y", columns.y, run.targets)
+    _check_within("w", columns.w, run.weights)
 
 
-def _check_run(run: Run) -> None:
-    """Refuse columns that rows within these extents cannot have: kernels rely on it."""
-    columns = run.columns
-    if len(columns.x) == 0 or np.isnan(columns.x).any():
-        refuse_field("x", "must have scores, and none may be NaN")
-    if isinstance(columns, RawRows):
-        if len(columns.y) != run.n_rows or len(columns.w) not in (0, run.n_rows):
-            refuse_field("y", "must have an entry per row")
-        if len(columns.x) != run.n_rows:
-            refuse_field("x", "must have an entry per row")
-        _check_within("y", columns.y, run.targets)
-        _check_within("w", columns.w, run.weights)
-        return
-    if not np.all(columns.x[1:] > columns.x[:-1]) or np.any(np.signbit(columns.x) & (columns.x == 0)):
+def _check_sums(run: Run) -> None:
+    """Refuse sums that rows within these extents cannot have: kernels rely on it."""
+    columns, scale = run.columns, run.scale
+    assert isinstance(columns, ScoreSums)
+    x, y, w = columns[:3]
+    if not np.all(x[1:] > x[:-1]) or np.any(np.signbit(x) & (x == 0)):
         refuse_field("x", "must ascend, without -0.0")
-    if len(columns.y) != len(columns.x) or len(columns.w) != len(columns.x):
+    if len(y) != len(x) or len(w) != len(x):
         refuse_field("y", "must have an entry per score")
-    scale, single = run.scale, columns.w > 0
-    n_pools = int(np.count_nonzero(columns.w == 0))
+    n_pools = int(np.count_nonzero(w == 0))
     if len(columns.rows) != n_pools or columns.words.shape != (n_pools, scale.s_words + scale.w_words):
         refuse_field("words", "must hold the sums of each score without a weight or a tally")
-    _check_within("y", columns.y[single], run.targets)
-    _check_within("w", columns.w[single].view(np.float64), run.weights)
-    limits = run.targets.lowest, run.targets.highest, run.weights.lowest, run.weights.highest
-    bad = _score_sums.first_impossible_entry(*columns, scale, *limits)
+    single = w > 0
+    _check_within("y", y[single], run.targets)
+    _check_within("w", w[single].view(np.float64), run.weights)
+    lightest = max(run.weights.lowest, run.weights.least)  # above 0
+    limits = run.targets.lowest, run.targets.highest, lightest, run.weights.highest
+    bad = _score_sums.first_impossible_entry(columns, scale, *limits)
     if bad >= 0:
-        refuse_field("y" if columns.w[bad] else "words", "must hold the sums of rows", found=f"not so for score {bad}")
-    tallied = (columns.w[columns.w < 0] >> 32) & (2**31 - 1)
+        refuse_field("y" if w[bad] else "words", "must hold the sums of rows", found=f"not so for score {bad}")
+    tallied = (w[w < 0] >> 32) & (2**31 - 1)
     n_rows = sum(columns.rows.tolist()) + int(tallied.sum()) + int(np.count_nonzero(single))
-    if np.any(columns.rows > run.n_rows) or n_rows != run.n_rows:
+    if n_rows != run.n_rows:
         refuse_field("rows", "must count all rows", value=n_rows)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +11,16 @@ from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, order_of
 from staircase_fast.bisection.closed_forms import rates_of
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import Column
-from staircase_fast.inputs.options import check_direction, check_number, check_scalar
+from staircase_fast.inputs.options import check_number, check_scalar
 from staircase_fast.inputs.rows import check_no_nan, check_weights
-from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule, loss_of
-from staircase_fast.losses.parameters import range_text
+from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule
 from staircase_fast.losses.rows import check_targets
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps
-from staircase_fast.storage.documents import Saved
-from staircase_fast.streams import _online, online_json, rows
+from staircase_fast.streams import _online, online_json
+from staircase_fast.streams.base import Stream, read_rows, refuse_no_rows
 from staircase_fast.streams.online_rule import RuleBlocks
-from staircase_fast.typing import ColumnLike, PredictOptions, ScalarLike, public_class
+from staircase_fast.typing import ColumnLike, public_class
 
 _NUMBERS = frozenset((float, int, bool, np.float64))  # types that need no further checks
 _EXACT = 2.0**53  # every integer below this is a float
@@ -31,7 +29,7 @@ _KERNEL_TYPES = (np.float64, np.uint8, np.int64)
 
 
 @public_class("staircase_fast")
-class Online(Saved):
+class Online(Stream):
     """The optimal staircase of rows that arrive in score order, one by one or many at a time (paper, section V).
 
     A row costs constant time on average.  Rows are not kept: memory grows with the number of steps.  At any time,
@@ -76,28 +74,11 @@ class Online(Saved):
     _WHAT = online_json.WHAT
 
     def __init__(self, loss: str | Loss = "squared", increasing: bool = True) -> None:
-        self._set(loss_of(loss), bool(check_direction(increasing, auto=False)), None)
-
-    def _set(self, loss: Loss, increasing: bool, state: Any) -> None:
-        import threading  # slow to import
-
-        self._lock = threading.Lock()
-        self._loss, self._increasing = loss, increasing
-        self._blocks = _new_blocks(loss, decreasing=not increasing)
-        if state is not None:
-            self._blocks.restore(state)
-        self._target_range = max(loss.target_range[0], -_EXACT), min(loss.target_range[1], _EXACT)
+        super().__init__(loss, increasing)
+        self._blocks = _new_blocks(self._loss, decreasing=not self._increasing)
+        low, high = self._loss.target_range
+        self._target_range = max(low, -_EXACT), min(high, _EXACT)
         self._stairs: Staircase | None = None
-
-    @property
-    def loss(self) -> Loss:
-        """The loss that is minimised."""
-        return self._loss
-
-    @property
-    def increasing(self) -> bool:
-        """Whether values increase with the score."""
-        return self._increasing
 
     @property
     def n_samples(self) -> int:
@@ -153,8 +134,14 @@ class Online(Saved):
                 self._stairs = None  # before the row is added: an interrupt may come after it
                 self._blocks.append(float(score), float(target), float(sample_weight))
                 return
-            _check_row(score, target, sample_weight, newest, self._loss)
-            self._add(*rows.read_rows([score], [target], [sample_weight]))
+            check_scalar("score", score)
+            check_number("target", target)
+            check_number("sample_weight", sample_weight)
+            try:
+                self._add(*read_rows([score], [target], [sample_weight]))
+            except InvalidInputError as error:
+                error.argument, error.index = error.argument.removesuffix("s"), None
+                raise
 
     def extend(self, scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None = None) -> None:
         """Add rows in ascending order of score; rows of weight 0 are ignored.
@@ -172,7 +159,7 @@ class Online(Saved):
         >>> online.staircase().values
         array([1. , 0.5, 0. ])
         """
-        columns = rows.read_rows(scores, targets, sample_weight)
+        columns = read_rows(scores, targets, sample_weight)
         with self._lock:
             self._add(*columns)
 
@@ -196,23 +183,13 @@ class Online(Saved):
             _online.extend(self._blocks, x, y, w, targets, weights)
 
     def staircase(self) -> Staircase:
-        """The optimal staircase of all rows so far.
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> online = sf.Online()
-        >>> online.extend([1, 2, 3], [1, 3, 2])
-        >>> online.staircase() == sf.fit([1, 2, 3], [1, 3, 2])
-        True
-        """
         with self._lock:
             return self._staircase()
 
     def _staircase(self) -> Staircase:
         if self._stairs is None:
             if not self._blocks.n_rows:
-                rows.refuse_no_rows()
+                refuse_no_rows()
             self._stairs = Staircase._of_steps(self._steps(), self._loss, self._increasing)
         return self._stairs
 
@@ -222,53 +199,17 @@ class Online(Saved):
             return steps
         rates = rates_of(steps.values, float(self._loss.exposure))
         first = np.flatnonzero(np.append(True, rates[1:] != rates[:-1]))  # equal rates become one step
-        if len(first) == len(rates):
-            return steps._replace(values=rates)
-        state = self._blocks.state()
-        weights, unit = online_json.exact_weights(state)
-        ends = np.append(steps.counts.cumsum()[first[1:] - 1], state["n_rows"])
-        blocks = np.searchsorted(state["starts"], ends)
-        return Steps(
-            steps.left[first],
-            steps.right[np.append(first[1:], len(rates)) - 1],
-            rates[first],
-            np.array([float(sum(weights[a:b]) * unit) for a, b in zip([0, *blocks[:-1]], blocks, strict=True)]),
-            np.diff(ends, prepend=0),
-        )
+        right, weights = steps.right[np.append(first[1:], len(rates)) - 1], steps.weights
+        if len(first) < len(rates):
+            weights = online_json.exact_weights(self._blocks.state(), right)
+        return Steps(steps.left[first], right, rates[first], weights, np.add.reduceat(steps.counts, first))
 
     def _counts(self) -> tuple[int, int]:
         with self._lock:
             n = int(self._blocks.n_rows)
             return n, self._staircase().n_steps if n else 0
 
-    @overload
-    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
-    @overload
-    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
-    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> np.float64 | NDArray[np.float64]:
-        """Evaluate the staircase of all rows so far.
-
-        Parameters
-        ----------
-        scores : array_like of any shape
-        **options
-            As in `Staircase.predict`.
-
-        Returns
-        -------
-        ndarray of float64, or float64 for a single score
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> online = sf.Online()
-        >>> online.extend([1, 2], [10, 20])
-        >>> online.predict([1.5, 3], interpolation="linear")
-        array([15., 20.])
-        """
-        return self.staircase().predict(scores, **options)
-
-    __call__ = predict
+    __call__ = Stream.predict
 
     def to_json(self) -> str:
         """Write the state as JSON text.  An object that `from_json` reads continues with the same bits.
@@ -312,7 +253,7 @@ class Online(Saved):
         (3, 4)
         """
         online = cls.__new__(cls)
-        online._set(*online_json.from_json(text))
+        online.__setstate__(online_json.from_json(text))
         return online
 
     def __getstate__(self) -> tuple[Loss, bool, Any]:
@@ -320,7 +261,10 @@ class Online(Saved):
             return self._loss, self._increasing, self._blocks.state()
 
     def __setstate__(self, state: tuple[Loss, bool, Any]) -> None:
-        self._set(*state)
+        loss, increasing, rows = state
+        self.__init__(loss, increasing)  # type: ignore[misc]
+        if rows is not None:
+            self._blocks.restore(rows)
 
     def __repr__(self) -> str:
         n, n_steps = self._counts()
@@ -341,21 +285,6 @@ def _new_blocks(loss: Loss, *, decreasing: bool) -> Any:
         "all rows, or an UpdateRule"
     )
     raise InvalidInputError("loss", requirement, value=loss)
-
-
-def _check_row(score: object, target: object, weight: object, newest: float, loss: Loss) -> None:
-    x, w = check_scalar("score", score), check_number("sample_weight", weight)
-    if math.isnan(x):
-        raise InvalidInputError("score", "must not be NaN", value=x)
-    if isinstance(score, int) and x != score:
-        raise InvalidInputError("score", "must be an integer that float64 holds exactly", value=score)
-    y, (low, high) = check_number("target", target), loss.target_range
-    if not low <= y <= high:
-        raise InvalidInputError("target", f"must be {range_text(low, high)} for {loss.name}", value=target)
-    if w < 0:
-        raise InvalidInputError("sample_weight", "must be >= 0", value=weight)
-    if w > 0 and x < newest:
-        raise InvalidInputError("score", f"must be >= {newest}, the newest one", value=x)
 
 
 def _check_order(x: Column, newest: float, present: NDArray[np.bool_] | None) -> None:

@@ -24,8 +24,16 @@ from numpy.typing import NDArray
 from staircase_fast.arithmetic import _scan
 from staircase_fast.arithmetic.exact import Scale
 from staircase_fast.losses import Linex, Loss
-from staircase_fast.storage.documents import document_of, loss_from, numbers_of, plain_loss, plain_numbers
-from staircase_fast.streams.rows import check_saveable, refuse_field
+from staircase_fast.storage.documents import (
+    document_of,
+    known_fields,
+    loss_from,
+    numbers_of,
+    plain_loss,
+    plain_numbers,
+    refuse_field,
+)
+from staircase_fast.streams.base import check_saveable, extent_from
 
 FORMAT = "staircase_fast online"
 VERSION = 1
@@ -34,45 +42,41 @@ _FIELDS = ("increasing", "left", "right", "counts")
 _MEAN_FIELDS = ("sums", "weights", "units", "targets", "sample_weight")
 _LINEX_FIELDS = ("values", "weights")
 
-Extent = tuple[float, float, float, bool]  # lowest, highest, least magnitude, all integers
-
 
 def to_json(loss: Loss, increasing: bool, state: dict[str, Any] | None) -> str:
     """The state of an online fit (`OnlineBlocks.state`) as JSON text."""
     check_saveable(loss)
     document = {"format": FORMAT, "version": VERSION, "loss": plain_loss(loss), "increasing": increasing}
+    linex = isinstance(loss, Linex)
     if state is None:
-        document |= {"left": [], "right": [], "counts": []} | ({"values": [], "weights": []} if _is_linex(loss) else {})
+        empty: list[float] = []
+        document |= dict.fromkeys(_FIELDS[1:] + (_LINEX_FIELDS if linex else ()), empty)
         return json.dumps(document)
     document |= {name: plain_numbers(state[name].tolist()) for name in ("left", "right")}
     document["counts"] = np.diff(state["starts"], append=state["n_rows"]).tolist()
-    if _is_linex(loss):
+    if linex:
         pairs = state["words"].view(np.float64)
         return json.dumps(document | {"values": pairs[:, :2].tolist(), "weights": pairs[:, 2:].tolist()})
     scale = _scale_of(state["targets"], state["weights"], state["n_rows"])
-    s_words = 1 if scale.narrow else scale.s_words
     document |= {
-        "sums": _integers(state["words"][:, :s_words], signed=True),
-        "weights": _integers(state["words"][:, s_words:], signed=False),
+        "sums": _integers(state["words"][:, : scale.s_words], signed=True),
+        "weights": _integers(state["words"][:, scale.s_words :], signed=False),
         "units": [-scale.y_unit - scale.w_unit, -scale.w_unit],
-        "targets": [*plain_numbers(list(state["targets"][:3])), state["targets"][3]],
-        "sample_weight": [*plain_numbers(list(state["weights"][:3])), state["weights"][3]],
+        "targets": plain_numbers(list(state["targets"])),
+        "sample_weight": plain_numbers(list(state["weights"])),
     }
     return json.dumps(document, allow_nan=False)
 
 
-def exact_weights(state: dict[str, Any]) -> tuple[list[int], Fraction]:
-    """The weight of each block as an integer, and the unit of these integers."""
+def exact_weights(state: dict[str, Any], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights of steps of several blocks each, rounded once; `right` has the last score of each step."""
     scale = _scale_of(state["targets"], state["weights"], state["n_rows"])
-    words = state["words"][:, 1 if scale.narrow else scale.s_words :]
-    return _integers(words, signed=False), Fraction(2) ** scale.w_unit
+    weights = _integers(state["words"][:, scale.s_words :], signed=False)
+    ends = np.searchsorted(state["right"], right, side="right").tolist()
+    return np.array([float(sum(weights[a:b]) * Fraction(2) ** scale.w_unit) for a, b in pairwise([0, *ends])])
 
 
-def _is_linex(loss: Loss) -> bool:
-    return isinstance(loss, Linex)
-
-
-def _scale_of(targets: Extent, weights: Extent, n_rows: int) -> Scale:
+def _scale_of(targets: tuple[Any, ...], weights: tuple[Any, ...], n_rows: int) -> Scale:
     return Scale(**_scan.roomy_scale_of((-1, *targets), (-1, *weights), n_rows))
 
 
@@ -91,12 +95,9 @@ def from_json(text: str) -> tuple[Loss, bool, dict[str, Any] | None]:
     loss, increasing = loss_from(document["loss"]), document["increasing"]
     left, right, counts = (numbers_of(name, document[name]) for name in ("left", "right", "counts"))
     _check_ends(left, right, counts)
-    linex = _is_linex(loss)
+    linex = isinstance(loss, Linex)
     required = _LINEX_FIELDS if linex else _MEAN_FIELDS if len(left) else ()
-    for name in (*_MEAN_FIELDS, "values"):
-        if (name in document) != (name in required):
-            requirement = f"must be {'present' if name in required else 'absent'} for {loss.name}"
-            refuse_field(name, requirement, value=document.get(name))
+    known_fields(document, WHAT, ("format", "version", "loss", *_FIELDS, *required))
     if len(left) == 0:
         return loss, increasing, None
     sums = _read_linex(document, len(left)) if linex else _read_means(document, counts.tolist(), loss)
@@ -108,20 +109,17 @@ def _check_ends(left: NDArray[np.float64], right: NDArray[np.float64], counts: N
     lengths = [len(left), len(right), len(counts)]
     if len(set(lengths)) > 1:
         refuse_field("counts", "must have as many entries as `left` and `right`", value=lengths)
-    _check_each("counts", "must be >= 1", counts, counts >= 1)
     if counts.sum(dtype=np.float64) >= 2**62:
         refuse_field("counts", "must have a sum below 2**62", value=sum(counts.tolist()))
-    _check_each("right", "must be >= `left`", right, right >= left)
-    ascending = np.append(True, left[1:] > right[:-1])[: len(left)]
-    _check_each("left", "must be above the `right` before it", left, ascending)
-    if len(left) and left[-1] != right[-1]:
-        refuse_field("right", "must equal `left` at the newest score", value=right[-1].item())
-
-
-def _check_each(name: str, requirement: str, column: NDArray[Any], valid: NDArray[np.bool_]) -> None:
-    if not valid.all():
-        index = int(np.argmin(valid))
-        refuse_field(name, requirement, value=column[index].item(), index=index)
+    for name, requirement, column, valid in (
+        ("counts", "must be >= 1", counts, counts >= 1),
+        ("right", "must be >= `left`", right, right >= left),
+        ("left", "must be above the `right` before it", left, np.append(True, left[1:] > right[:-1])[: len(left)]),
+        ("right", "must equal `left` at the newest score", right[-1:], (left == right)[-1:]),
+    ):
+        if not valid.all():
+            index = int(np.argmin(valid))
+            refuse_field(name, requirement, value=column[index].item(), index=index)
 
 
 def _read_means(document: dict[str, Any], counts: list[int], loss: Loss) -> dict[str, Any]:
@@ -137,12 +135,12 @@ def _read_means(document: dict[str, Any], counts: list[int], loss: Loss) -> dict
     total = sum(w) * Fraction(2) ** scale.w_unit
     if total > Fraction(sys.float_info.max):
         refuse_field("weights", "must have a sum that float64 holds", value=sum(w))
-    s_words, w_words = (1, 1) if scale.narrow else (scale.s_words, scale.w_words)
+    words = _words(s, scale.s_words, signed=True), _words(w, scale.w_words, signed=False)
     return {
         "targets": targets,
         "weights": weights,
         "total": (float(total) * 2.0**-60, 0.0),
-        "words": np.concatenate([_words(s, s_words, signed=True), _words(w, w_words, signed=False)], axis=1),
+        "words": np.concatenate(words, axis=1),
     }
 
 
@@ -152,21 +150,14 @@ def _read_integers(name: str, given: object, n: int) -> list[int]:
     return given
 
 
-def _read_extent(name: str, given: object, low: float, high: float) -> Extent:
-    """The extent of numbers in [low, high]."""
+def _read_extent(name: str, given: object, low: float, high: float) -> tuple[Any, ...]:
     if not isinstance(given, list) or len(given) != 4 or type(given[3]) is not bool:
         refuse_field(name, "must be three numbers, then true or false", value=given)
-    lowest, highest, least = numbers_of(name, given[:3]).tolist()
-    if not (low <= lowest <= highest <= high and math.isfinite(lowest) and math.isfinite(highest)):
-        refuse_field(name, f"must have a least and a greatest number in [{low:g}, {high:g}]", value=given)
-    size = max(abs(lowest), abs(highest))
-    if not (0 < least <= max(size, 1.0) if size > 0 else least > 0):
-        refuse_field(name, "must have a least magnitude above 0 and not above the others", value=given)
-    return lowest, highest, least, given[3]
+    return extent_from(name, [*numbers_of(name, given[:3]).tolist(), given[3]], low, high)[1:]
 
 
 def _check_sums(
-    s: list[int], w: list[int], counts: list[int], targets: Extent, weights: Extent, scale: Scale, *, increasing: bool
+    s: list[int], w: list[int], counts: list[int], targets: Any, weights: Any, scale: Scale, *, increasing: bool
 ) -> None:
     """Each block must be a possible sum of its rows, and the means of blocks must be in order."""
     unit = Fraction(2) ** scale.y_unit
@@ -207,13 +198,9 @@ def _read_linex(document: dict[str, Any], n: int) -> dict[str, Any]:
 
 
 def _read_pairs(name: str, given: object, n: int) -> NDArray[np.float64]:
-    if (
-        not isinstance(given, list)
-        or len(given) != n
-        or not all(isinstance(one, list) and len(one) == 2 for one in given)
-    ):
+    if not isinstance(given, list) or [len(pair) if isinstance(pair, list) else 0 for pair in given] != [2] * n:
         refuse_field(name, f"must be an array of {n} pairs of numbers", value=given)
-    found = numbers_of(name, [number for pair in given for number in pair]).reshape(n, 2)
-    if not np.isfinite(found).all() or not np.isfinite(found.sum(axis=1)).all():
+    pairs = numbers_of(name, [number for pair in given for number in pair]).reshape(n, 2)
+    if not np.isfinite(pairs.sum(axis=1)).all():
         refuse_field(name, "must be finite", value=given)
-    return found
+    return pairs

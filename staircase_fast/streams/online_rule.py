@@ -1,6 +1,6 @@
 """The blocks of an online fit with an `UpdateRule`: the same methods as `_online.OnlineBlocks`, in Python.
 
-The rows of the newest score are kept until a greater score arrives, because the rule sees the rows of a score sorted.
+The rows of the newest score are stored until a greater score arrives, because the rule gets the rows of a score sorted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from staircase_fast.losses import UpdateRule
 from staircase_fast.stack import update_rule
 
 _TICKS = 2**1074  # every float is a multiple of 1 / _TICKS
+_OVERFLOW = (2**1024 - 2**970) * _TICKS  # rounds to a number above all floats
 
 
 class Mark(NamedTuple):
@@ -71,11 +72,8 @@ class RuleBlocks:
             newest.append((target, weight))
             numerator, denominator = weight.as_integer_ratio()
             last = Mark(last.rows + 1, last.ticks + numerator * (_TICKS // denominator), score + 0.0)
-        try:
-            _ = last.ticks / _TICKS
-        except OverflowError:
-            requirement = "must have a finite sum over all rows"
-            raise InvalidInputError("sample_weight", requirement, found="it overflows") from None
+        if last.ticks >= _OVERFLOW:
+            raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found="it overflows")
         self._push(stack, first, newest, last)  # an error of the rule must occur before the rows are added
         self._rows = _Rows(stack, first, tuple(newest), last)
 

@@ -30,7 +30,7 @@ class UnimodalResult(NamedTuple):
     weights : ndarray of float64
         The total weight of each block.
     blocks : ndarray of intp
-        Starts of the blocks, and the length of y: block b is y[blocks[b]:blocks[b + 1]].
+        Starts of the blocks, and the length of y.
     peak : int
         The first index of the greatest value: x does not decrease before it, and does not increase after it.
 
@@ -76,12 +76,11 @@ def prefix_losses(y: ColumnLike, weights: ColumnLike | None = None, *, increasin
     """
     rising = check_direction(increasing, auto=False)
     targets, w = _rows(y, weights)
-    present = slice(None) if not len(w) or w.all() else w > 0
-    found = _losses(targets[present], w[present], decreasing=not rising)
-    if isinstance(present, slice):
-        return found
+    if not len(w) or w.all():
+        return _losses(targets, w, decreasing=not rising)
+    present = w > 0
     # an ignored entry has the loss of the prefix before it
-    return np.append(0.0, found)[np.cumsum(present)]
+    return np.append(0.0, _losses(targets[present], w[present], decreasing=not rising))[np.cumsum(present)]
 
 
 def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> UnimodalResult:
@@ -89,20 +88,17 @@ def unimodal_regression(y: ColumnLike, weights: ColumnLike | None = None) -> Uni
 
     Parameters
     ----------
-    y : array_like of shape (n,)
-    weights : array_like of shape (n,), optional
-        Weights >= 0.  Entries of weight 0 have no influence; they get the value of the block before them.
+    y, weights : array_like of shape (n,)
+        As in `prefix_losses`.  Entries of weight 0 get the value of the block before them.
 
     Returns
     -------
     UnimodalResult
-        `x`, `weights` and `blocks` as in `isotonic_regression`, and `peak`.
 
     Notes
     -----
-    The sequence is split in two; the first part gets an increasing fit, the second a decreasing one.  Every unimodal
-    sequence has this form, and every such pair is unimodal.  `prefix_losses` from both ends gives the loss of each
-    split in linear time.  If several splits have the least loss, the first is chosen.
+    The sequence is split in two; the first part gets an increasing fit, the second a decreasing one.  `prefix_losses`
+    from both ends gives the loss of each split in linear time.  If several have the least loss, the first is chosen.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 

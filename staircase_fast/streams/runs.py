@@ -78,7 +78,7 @@ class Run(NamedTuple):
             return weight + float(np.ldexp(words, self.scale.w_unit + 64 * np.arange(len(words))).sum())
 
     def state(self) -> tuple[Any, ...]:
-        """Its fields as plain tuples and arrays."""
+        """Its fields as plain tuples and arrays, to be pickled."""
         return tuple(self.columns), self.n_rows, tuple(self.targets), tuple(self.weights)
 
     @classmethod
@@ -98,12 +98,7 @@ def run_of(rows: Rows, *, mean: bool) -> Run:
     extents = rows.targets_extent if are_doubles(rows) else _widened(rows.targets_extent), rows.weights_extent
     x, y, w = in_score_order(rows._replace(scores=x, targets=y))[:3]
     scale = scale_of(*extents, len(x))
-    # small integers need no pools
-    tallied = scale.narrow and len(x) * rows.weights_extent.highest < 2**_WEIGHT_BITS
-    n, n_pools = (len(x), 0) if tallied else _score_sums.count_pools(x, y, w)
-    room = _room(n, n_pools, scale)
-    sizes = _score_sums.sum_rows(x, y, w, scale, *room)
-    return Run(_shortened(room, *sizes), len(x), *extents)
+    return Run(_filled(len(x), len(x), scale, _score_sums.sum_rows, x, y, w), len(x), *extents)
 
 
 def are_doubles(rows: Rows) -> bool:
@@ -118,17 +113,14 @@ def _widened(extent: Extent) -> Extent:
     return extent._replace(lowest=min(math.floor(low), -_EXACT), highest=max(math.ceil(high), _EXACT))
 
 
-def _room(n: int, n_pools: int, scale: Scale) -> ScoreSums:
+def _filled(n: int, n_pools: int, scale: Scale, kernel: Any, *given: Any) -> ScoreSums:
+    """At most so many sums, computed by a kernel; memory that is never touched costs nothing."""
     words = np.empty((n_pools, scale.s_words + scale.w_words), dtype=np.uint64)
     w, rows = np.empty(n, dtype=np.int64), np.empty(n_pools, dtype=np.int64)
-    return ScoreSums(np.empty(n), np.empty(n), w, rows, words)
-
-
-def _shortened(room: ScoreSums, n: int, n_pools: int) -> ScoreSums:
-    """The first entries and pools; the rest of the memory is released."""
+    room = ScoreSums(np.empty(n), np.empty(n), w, rows, words)
+    n, n_pools = kernel(*given, scale, room)
     for column, size in zip(room, (n, n, n, n_pools, n_pools), strict=True):
-        if len(column) > size:
-            column.resize((size, *column.shape[1:]), refcheck=False)
+        column.resize((size, *column.shape[1:]), refcheck=False)
     return room
 
 
@@ -142,9 +134,9 @@ def merged(a: Run, b: Run) -> Run:
         x, y = (np.concatenate(pair) for pair in zip(a.columns[:2], b.columns[:2], strict=True))
         return Run(RawRows(x, y, np.concatenate(w)), n_rows, *extents)
     scale, n_a, n_b = scale_of(*extents, n_rows), len(a.columns.x), len(b.columns.x)
-    room = _room(n_a + n_b, len(a.columns.rows) + len(b.columns.rows) + min(n_a, n_b), scale)
-    sizes = _score_sums.merge_entries(*a.columns, a.scale, *b.columns, b.scale, scale, *room)
-    return Run(_shortened(room, *sizes), n_rows, *extents)
+    n_pools = len(a.columns.rows) + len(b.columns.rows) + min(n_a, n_b)
+    given = a.columns, a.scale, b.columns, b.scale
+    return Run(_filled(n_a + n_b, n_pools, scale, _score_sums.merge_entries, *given), n_rows, *extents)
 
 
 def steps_of(run: Run, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:
@@ -156,7 +148,7 @@ def steps_of(run: Run, *, decreasing: bool, bounds: tuple[float, float]) -> Step
     counts, known = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint8)
     exact = np.empty(0 if scale.narrow else n * (scale.s_words + scale.w_words), dtype=np.uint64)
     n_steps = _score_sums.fit_entries(
-        *run.columns, scale, decreasing, *bounds, starts, values, weights, counts, known, exact
+        run.columns, scale, decreasing, *bounds, starts, values, weights, counts, known, exact
     )
     left, right = x[starts[:n_steps]], x[starts[1 : n_steps + 1] - 1]
     return Steps(left, right, values[:n_steps].copy(), weights[:n_steps].copy(), counts[:n_steps].copy())

@@ -513,7 +513,7 @@ def test_memory_is_24_bytes_per_score(kind: str, most: int) -> None:
         for part in parts:
             seen.add(*part)
         held, peak = (size - before for size in tracemalloc.get_traced_memory())
-        n_held = sum(len(run.columns.x) for run in seen._state.runs) + seen._state.waiting.n
+        n_held = sum(len(run.columns.x) for run in seen._state.runs) + seen._state.n_waiting
         assert seen.nbytes <= held <= seen.nbytes + 50_000
         assert seen.nbytes <= most * n_held + slack
         assert peak <= 2 * most * n + 4 * slack
@@ -688,13 +688,13 @@ DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ("noise", {"w": put(3, 0)}, "field `words` must hold the sums of each score without a weight or a tally"),
     ("noise", {"w": put(3, tally(1, 1))}, "field `y` must hold the sums of rows; not so for score 3"),
     ("noise", {"extents": np.ones((2, 3))}, "field `extents` must be two rows of four numbers"),
-    ("noise", {"extents": put((0, 1), inf)}, "field `extents` must be those of targets and weights"),
-    ("noise", {"extents": put((0, 1), math.nan)}, "field `extents` must be those of targets and weights"),
-    ("noise", {"extents": put((0, 2), 0.0)}, "field `extents` must be those of targets and weights"),
-    ("noise", {"extents": put((0, 3), 2.0)}, "field `extents` must be those of targets and weights"),
-    ("noise", {"extents": put((0, 3), 1.0)}, "field `extents` must agree with each other"),
-    ("noise", {"extents": put((0, 2), 1e9)}, "field `extents` must agree with each other"),
-    ("noise", {"extents": put((1, slice(0, 2)), 0.0)}, "field `extents` must have a weight > 0"),
+    ("noise", {"extents": put((0, 1), inf)}, "field `extents` must have a least and a greatest number"),
+    ("noise", {"extents": put((0, 1), math.nan)}, "field `extents` must have a least and a greatest number"),
+    ("noise", {"extents": put((0, 2), 0.0)}, "field `extents` must have a least magnitude above 0"),
+    ("noise", {"extents": put((0, 3), 2.0)}, "field `extents` must say whether all numbers are integers"),
+    ("noise", {"extents": put((0, 3), 1.0)}, "field `extents` must say whether all numbers are integers"),
+    ("noise", {"extents": put((0, 2), 1e9)}, "field `extents` must have a least magnitude above 0"),
+    ("noise", {"extents": put((1, slice(0, 2)), 0.0)}, "field `w` must be within `extents`"),
     ("noise, tied", {"words": lambda w: w[:, 1:]}, "field `words` must hold the sums of each score"),
     ("noise, tied", {"words": put((2, -1), 0)}, "field `words` must hold the sums of rows; not so for score"),
     ("noise, tied", {"words": put((2, -1), 2**60)}, "field `words` must hold the sums of rows; not so for score"),
@@ -722,7 +722,7 @@ DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("kept", {"y": lambda y: y[1:]}, "field `y` must have an entry per row"),
     ("kept", {"x": lambda x: x[1:]}, "field `x` must have an entry per row"),
-    ("kept", {"w": np.ones(3)}, "field `y` must have an entry per row"),
+    ("kept", {"w": np.ones(3)}, "field `w` must have an entry per row; got 3 for 60 rows"),
     ("kept", {"w": put(1, 0.0)}, "field `w` must be within `extents`"),
     ("kept", {"w": put(1, 0.0), "extents": put((1, 0), 0.0)}, "field `w` must be > 0"),
     ("kept", {"y": put(1, inf)}, "field `y` must be within `extents`"),

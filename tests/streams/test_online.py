@@ -406,7 +406,7 @@ def test_no_rows_and_rows_of_weight_0_change_nothing(loss):
     [
         ((1.5, 0), "`score` must be >= 2.0, the newest one; got 1.5"),
         ((math.nan, 0), "`score` must not be NaN; got nan"),
-        ((2**53 + 1, 0), f"`score` must be an integer that float64 holds exactly; got {2**53 + 1}"),
+        ((2**53 + 1, 0), f"`score` must be integers that float64 holds exactly; got {2**53 + 1}"),
         ((3, math.nan), "`target` must be finite; got nan"),
         ((3, math.inf), "`target` must be finite; got inf"),
         ((3, 1.5), r"`target` must be in \[0, 1\] for log_loss; got 1.5"),
@@ -718,7 +718,7 @@ def put(place, value):
         ("squared", {"version": lambda _: 2}, "field `version` must be 1; got 2"),
         ("squared", {"increasing": lambda _: 1}, "field `increasing` must be true or false"),
         ("squared", {"loss": lambda _: {"name": "huber"}}, "`loss` must have an update rule"),
-        ("squared", {"sums": lambda _: None}, "field `sums` must be present for squared_error; got None"),
+        ("squared", {"sums": lambda _: None}, "field `sums` is missing"),
         ("squared", {"counts": lambda _: None}, "field `counts` is missing"),
         ("squared", {"counts": put(0, 0)}, "field `counts` must be >= 1; got 0 at index 0"),
         ("squared", {"counts": put(0, 2**62)}, "field `counts` must have a sum below"),
@@ -744,7 +744,7 @@ def put(place, value):
         (L.Linex(0.5), {"values": put(0, [99.0])}, "field `values` must be an array of .* pairs of numbers"),
         (L.Linex(0.5), {"values": put(0, ["inf", 0.0])}, "field `values` must be finite"),
         (L.Linex(0.5), {"weights": put(0, [-1.0, 0.0])}, "field `weights` must be > 0 and have a finite sum"),
-        (L.Linex(0.5), {"loss": lambda _: {"name": "squared_error"}}, "field `sums` must be present"),
+        (L.Linex(0.5), {"loss": lambda _: {"name": "squared_error"}}, "field `sums` is missing"),
     ],
 )
 def test_changed_files_are_refused(loss, fields, message):
@@ -783,12 +783,12 @@ def test_memory_grows_with_steps_and_not_with_rows():
     for part in range(20):
         x = np.arange(100_000) + part * 100_000.0
         online.extend(x, np.linspace(1, 0, 100_000))
-        assert 50_000 < online._blocks.nbytes < 2_000_000
+        assert 1000 < online._blocks.room < 50_000
     rising = sf.Online()
     for part in range(20):
         for i in range(1000):
             rising.append(part * 1000 + i, i)
-    assert rising._blocks.nbytes < 20_000 * 41
+    assert rising._blocks.room < 20_000
 
 
 # Threads

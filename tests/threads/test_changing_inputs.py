@@ -24,7 +24,7 @@ from staircase_fast.groups import _groups, grouped
 from staircase_fast.inputs.rows import check_weights
 from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
 from staircase_fast.staircase import _lookup
-from staircase_fast.streams import _online, _score_sums
+from staircase_fast.streams import _online, _score_sums, runs
 
 SCRIPT = Path(__file__).parents[1] / "safety" / "change_inputs.py"
 EDGE = 4096
@@ -182,27 +182,29 @@ def test_queries_of_groups_outside_of_their_range_have_no_staircase():
     assert out.tolist() == [3.0, 9.0, 9.0, 9.0, 9.0]
 
 
-def sums_of(scores, targets, weights, guarded, n, n_pools, scale):
-    words = scale.s_words + scale.w_words
-    pools = guarded(n_pools, np.int64), guarded((n_pools, words), np.uint64)
-    out = guarded(n), guarded(n), guarded(n, np.int64), *pools
-    return _score_sums.sum_rows(np.array(scores), np.array(targets), np.array(weights), scale, *out), out
+def room_for(guarded, n, n_pools, scale):
+    pools = guarded(n_pools, np.int64), guarded((n_pools, scale.s_words + scale.w_words), np.uint64)
+    return runs.ScoreSums(guarded(n), guarded(n), guarded(n, np.int64), *pools)
 
 
-def test_sums_keep_to_the_room_that_was_counted(guarded):
+def sums_of(scores, targets, weights, guarded, scale):
+    out = room_for(guarded, len(scores), len(scores), scale)
+    return _score_sums.sum_rows(np.array(scores), np.array(targets), np.array(weights), scale, out), out
+
+
+@pytest.mark.parametrize(
+    ("scores", "sizes"), [([np.nan] * 4, (4, 0)), ([4.0, 1.0, 1.0, 0.0], (3, 1)), ([2.0, 2.0, 1.0, 1.0], (2, 2))]
+)
+def test_sums_of_scores_out_of_order_stay_within_the_room_for_all_rows(guarded, scores, sizes):
     scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
-    y = [0.5, 1.5, 2.5, 3.5]
-    assert sums_of([1.0, 2.0, 3.0, 4.0], y, [], guarded, 2, 0, scale)[0] == (2, 0)  # more scores than before
-    assert sums_of([1.0, 1.0, 2.0, 2.0], y, [], guarded, 2, 1, scale)[0] == (1, 1)  # more pools
-    assert sums_of([1.0, 1.0, 1.0, 1.0], y, [], guarded, 4, 1, scale)[0] == (1, 1)  # fewer scores
-    assert sums_of([np.nan] * 4, y, [], guarded, 4, 0, scale)[0] == (4, 0)  # no ties, and an end
+    assert sums_of(scores, [0.5, 1.5, 2.5, 3.5], [], guarded, scale)[0] == sizes
 
 
 def test_a_weight_of_zero_is_never_taken_for_a_pool_that_is_not_there(guarded):
     scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
-    (n, n_pools), out = sums_of([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], [1.0, 0.0, 1.0], guarded, 3, 1, scale)
+    (n, n_pools), out = sums_of([1.0, 2.0, 3.0], [0.5, 1.5, 2.5], [1.0, 0.0, 1.0], guarded, scale)
     assert (n, n_pools) == (3, 1)
-    assert np.count_nonzero(out[2] == 0) == n_pools
+    assert np.count_nonzero(out.w == 0) == n_pools
 
 
 @pytest.mark.parametrize("y", [0.5, 1.0])
@@ -210,20 +212,9 @@ def test_a_weight_of_zero_is_never_taken_for_a_pool_that_is_not_there(guarded):
 def test_runs_with_scores_out_of_order_are_merged_in_finite_time(guarded, x, y):
     ours, other = np.array(x), np.array([0.0, np.nan, 1.0, 5.0])
     scale = scale_of(Extent(-1, 0.5, 3.5, 0.5, False), UNIT_WEIGHTS, 9)
-    words = scale.s_words + scale.w_words
-    sums = [
-        (
-            one,
-            one * 0 + y,
-            np.ones(len(one)).view(np.int64),
-            np.empty(0, np.int64),
-            np.empty((0, words), np.uint64),
-            scale,
-        )
-        for one in (ours, other)
-    ]
-    room = guarded(7), guarded(7), guarded(7, np.int64), guarded(3, np.int64), guarded((3, words), np.uint64)
-    n, n_pools = _score_sums.merge_entries(*sums[0], *sums[1], scale, *room)
+    no_pools = np.empty(0, np.int64), np.empty((0, scale.s_words + scale.w_words), np.uint64)
+    sums = [runs.ScoreSums(one, one * 0 + y, np.ones(len(one)).view(np.int64), *no_pools) for one in (ours, other)]
+    n, n_pools = _score_sums.merge_entries(sums[0], scale, sums[1], scale, scale, room_for(guarded, 7, 3, scale))
     assert n <= 7
     assert n_pools <= 3
 
@@ -231,8 +222,8 @@ def test_runs_with_scores_out_of_order_are_merged_in_finite_time(guarded, x, y):
 def test_integers_below_the_unit_of_sums_are_added_within_the_array(guarded):
     coarse = scale_of(Extent(-1, 1e40, 2e40, 1e40, False), UNIT_WEIGHTS, 9)
     assert coarse.y_unit > 64
-    _, out = sums_of([1.0, 1.0], np.array([5, 2**62], dtype=np.int64), [], guarded, 1, 1, coarse)
-    assert (out[4] == 0).sum() == coarse.s_words + coarse.w_words - 1  # only the weight, 2, is left
+    (_, n_pools), out = sums_of([1.0, 1.0], np.array([5, 2**62], dtype=np.int64), [], guarded, coarse)
+    assert (out.words[:n_pools] == 0).sum() == coarse.s_words + coarse.w_words - 1  # only the weight, 2, is left
 
 
 def test_integers_after_much_larger_numbers_give_the_staircase_of_all():
@@ -320,9 +311,12 @@ def test_inputs_changed_by_a_process_do_no_harm():
 
 
 @pytest.mark.parametrize("linex_shape", [0.0, 1.0])
-def test_online_rows_out_of_order_stay_within_the_memory_of_the_fit(linex_shape):
+@pytest.mark.parametrize("unit", [1, 3])
+def test_online_rows_out_of_order_stay_within_the_memory_of_the_fit(linex_shape, unit):
     blocks = _online.OnlineBlocks(False, linex_shape)
-    scores, targets = np.array([1.0, np.nan, np.nan, 0.5, np.nan]), np.arange(5.0)
-    _online.extend(blocks, scores, targets, np.empty(0), extent_of(targets, 1), UNIT_WEIGHTS)
-    assert blocks.n_rows == 5
-    assert 1 <= len(blocks.steps(-np.inf, np.inf)[0]) <= 5
+    scores, targets = np.array([1.0, np.nan, np.nan, 0.5, np.nan] * 1000), np.arange(5000) / unit
+    for _ in range(2):
+        _online.extend(blocks, scores, targets, np.empty(0), extent_of(targets, 1), UNIT_WEIGHTS)
+        assert len(blocks.state()["left"]) <= blocks.room
+    assert blocks.n_rows == 10_000
+    assert 1 <= len(blocks.steps(-np.inf, np.inf)[0]) <= 10_000
