@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+import sys
 import time
 from fractions import Fraction
 
@@ -641,6 +642,24 @@ def test_a_copy_leaves_the_original_as_it_is(copied):
     assert_same_bits(fit.upper, upper)
     fit.refine(max_rounds=3)
     assert_same_staircase(fit.staircase(), other.staircase())
+
+
+faulty_targets: list[float] = []
+
+
+def slope_with_faults(z, y):
+    return np.where(np.isin(y, faulty_targets), np.nan, 2 * (z - y))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda fit: pickle.loads(pickle.dumps(fit))])
+def test_a_copy_names_the_samples_of_a_custom_loss_as_the_original_does(copied, monkeypatch):
+    fit = sf.Anytime([3, 1, 2], [30.0, 10.0, 20.0], loss=L.Custom(slope_with_faults))
+    fit.step()
+    other = copied(fit)
+    monkeypatch.setattr(sys.modules[__name__], "faulty_targets", [10.0])
+    for one in (fit, other):
+        with pytest.raises(ValueError, match="for sample 1 "):
+            one.step()
 
 
 def test_the_repr_says_how_far_it_has_come():
