@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +155,7 @@ def fit(
     check_bounds(bounds)  # before anything is read
     budget = solve.Budget(
         check_tolerance(tol), check_round_count(max_rounds),
-        solve.deadline_after(check_seconds(max_seconds)),
+        time.monotonic() + check_seconds(max_seconds),
         threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
     columns = read_columns(scores, targets, sample_weight)
@@ -232,7 +233,7 @@ def _by_loss(
         found.append(Staircase._of_steps(steps, loss, sign))
     best = found[0]
     if len(found) > 1:
-        best = found[0] if solve.costs_no_more(samples, sorted_loss, *found) else found[1]
+        best = found[0] if solve.total_loss_is_no_greater(samples, sorted_loss, *found) else found[1]
     refuse_infinite_steps(best.values, infinite_allowed(bounds), rising=best.increasing)
     return best
 

@@ -12,23 +12,11 @@ from numpy.typing import NDArray
 
 from staircase_fast.bisection import _paper_groups, rounds, solve
 from staircase_fast.bisection.closed_forms import as_means
-from staircase_fast.bisection.samples import Blocks, samples_of, steps_of
-from staircase_fast.inputs.options import (
-    check_bounds,
-    check_direction,
-    check_round_count,
-    check_seconds,
-    check_tolerance,
-    infinite_allowed,
-)
+from staircase_fast.bisection.samples import samples_of, steps_of
+from staircase_fast.inputs import options
 from staircase_fast.inputs.rows import copy_targets_and_weights, read_columns
 from staircase_fast.losses import Loss, SquaredError, loss_of, units
-from staircase_fast.losses.rows import (
-    check_has_derivative,
-    check_parameter_length,
-    check_rows_and_parameters,
-    refuse_infinite_steps,
-)
+from staircase_fast.losses import rows as loss_rows
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, public_class
 
@@ -90,14 +78,14 @@ class Anytime:
 
         self._lock = threading.RLock()
         self._loss = loss_of(loss)
-        check_has_derivative(self._loss)
-        self._increasing = bool(check_direction(increasing, auto=False))
-        (lo, hi), (low, high) = check_bounds(bounds), self._loss.value_range
-        self._bounds, self._infinite = (max(lo, low), min(hi, high)), infinite_allowed(bounds)
+        loss_rows.check_has_derivative(self._loss)
+        self._increasing = bool(options.check_direction(increasing, auto=False))
+        (lo, hi), (low, high) = options.check_bounds(bounds), self._loss.value_range
+        self._bounds, self._infinite = (max(lo, low), min(hi, high)), options.infinite_allowed(bounds)
         x, y, w = copy_targets_and_weights(read_columns(scores, targets, sample_weight))
         columns = x.copy(), y, w  # the caller may change them between rounds
-        check_parameter_length(self._loss, len(columns[0]))
-        samples, sorted_loss = samples_of(*check_rows_and_parameters(*columns, self._loss))
+        loss_rows.check_parameter_length(self._loss, len(columns[0]))
+        samples, sorted_loss = samples_of(*loss_rows.check_rows_and_parameters(*columns, self._loss))
         if not self._increasing:
             samples, sorted_loss = samples.reversed(), sorted_loss.of_rows(np.arange(len(samples.targets))[::-1])
         self._samples = samples
@@ -204,8 +192,8 @@ class Anytime:
         >>> fit.refine(tol=1e-9)
         'tol'
         """
-        width, most = check_tolerance(tol), check_round_count(max_rounds)
-        deadline = solve.deadline_after(check_seconds(max_seconds))
+        width, most = options.check_tolerance(tol), options.check_round_count(max_rounds)
+        deadline = time.monotonic() + options.check_seconds(max_seconds)
         end = self._n_rounds + most
         while True:
             with self._lock:  # released between rounds: other threads can follow the progress
@@ -238,12 +226,12 @@ class Anytime:
         (array([1., 3.]), array([1.25, 3.25]), array([1.5, 3.5]))
         """
         with self._lock:
-            blocks = Blocks(*self._rounds.blocks())
+            blocks = self._rounds.blocks()
         steps = steps_of(
             self._samples, blocks.in_original_units(self._exponent), self._bounds,
             decreasing=not self._increasing, infinite=self._loss.allows_infinite_values,
         )  # fmt: skip
-        refuse_infinite_steps(steps.values, self._infinite, rising=self._increasing)
+        loss_rows.refuse_infinite_steps(steps.values, self._infinite, rising=self._increasing)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 
     def _step(self, deadline: float) -> bool:
@@ -275,7 +263,7 @@ class Anytime:
     def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """First rows of blocks, in score order, and bounds."""
         with self._lock:
-            blocks = Blocks(*self._rounds.blocks())
+            blocks = self._rounds.blocks()
             first = np.append(True, self._joined[:-1] == 0)
             done = np.concatenate(self._rounds.done)
         starts, _, lower, upper = blocks.in_original_units(self._exponent)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, scale_of
-from staircase_fast.bisection.samples import Blocks, Samples
+from staircase_fast.bisection.rounds import Blocks
+from staircase_fast.bisection.samples import Samples
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.losses import UpdateRule
 from staircase_fast.stack import sorted_rows, update_rule

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import threads
 from staircase_fast.bisection import _rounds
-from staircase_fast.losses import Custom, Loss, _losses
+from staircase_fast.losses import Custom, Loss, _losses, units
 from staircase_fast.losses.custom import refuse_slope
 
 RUN = np.dtype(_rounds.RUN.descr)  # numpy copies its own int64 faster than a C long long
@@ -33,6 +33,20 @@ class Problem(NamedTuple):
     has_location: bool = False  # equal targets are their own minimiser
     address: int = 0  # of a compiled derivative
     user_data: int = 0
+
+
+class Blocks(NamedTuple):
+    """Consecutive blocks of rows with non-decreasing values and proven bounds."""
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def in_original_units(self, exponent: int) -> Blocks:
+        """The blocks with values multiplied by 2**exponent."""
+        values = units.ldexp(self.values, exponent)
+        return Blocks(self.starts, values, *units.bounds_of(self.lower, self.upper, exponent))
 
 
 class PythonSlopes:
@@ -159,8 +173,8 @@ class Rounds:
             self._evaluated = True
         return self._slopes[0].slope
 
-    def blocks(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Starts, values, lower and upper bounds of all blocks, as they are known now."""
+    def blocks(self) -> Blocks:
+        """All blocks, as they are known now."""
         unfinished = self.open.copy()
         inside = (unfinished["lo"] < unfinished["cut"]) & (unfinished["cut"] < unfinished["hi"])
         unfinished["value"] = np.where(inside, unfinished["cut"], 0.5 * unfinished["lo"] + 0.5 * unfinished["hi"])
@@ -173,12 +187,12 @@ class Rounds:
             _move_to_targets(greatest, self.problem.targets, "lo", np.greater_equal, np.minimum)
         if not runs["side"].any() or not len(least) or not len(greatest):
             runs = least if len(least) else greatest
-            return runs["start"].copy(), runs["value"].copy(), runs["lo"].copy(), runs["hi"].copy()
+            return Blocks(*(runs[name].copy() for name in ("start", "value", "lo", "hi")))
         starts = np.union1d(least["start"], greatest["start"])
         one, two = (side[np.searchsorted(side["start"], starts, side="right") - 1] for side in (least, greatest))
         same = one["value"] == two["value"]
         values = np.where(same, one["value"], 0.5 * one["value"] + 0.5 * two["value"])
-        return starts, values, np.minimum(one["lo"], values), np.maximum(two["hi"], values)
+        return Blocks(starts, values, np.minimum(one["lo"], values), np.maximum(two["hi"], values))
 
 
 def _move_to_targets(

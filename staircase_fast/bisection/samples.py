@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, scale_of
-from staircase_fast.bisection import rounds
+from staircase_fast.bisection.rounds import LARGEST, Blocks
 from staircase_fast.inputs.columns import Column
 from staircase_fast.losses import Loss, units
 from staircase_fast.losses.rows import Rows
@@ -16,20 +16,6 @@ from staircase_fast.stack import _sorted_rows, sorted_rows, sorting
 from staircase_fast.staircase.steps import Steps
 
 _EACH_ROW = np.empty(0, dtype=np.uint8)
-
-
-class Blocks(NamedTuple):
-    """Consecutive blocks of rows with non-decreasing values and proven bounds."""
-
-    starts: NDArray[np.int64]
-    values: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-
-    def in_original_units(self, exponent: int) -> Blocks:
-        """The blocks with values multiplied by 2**exponent."""
-        values = units.ldexp(self.values, exponent)
-        return Blocks(self.starts, values, *units.bounds_of(self.lower, self.upper, exponent))
 
 
 class Samples(NamedTuple):
@@ -121,7 +107,7 @@ def steps_of(
     values = np.maximum.accumulate(blocks.values)  # rounding must not change their order either
     columns = [values, np.minimum(blocks.lower, values), np.maximum(blocks.upper, values)]
     if infinite:
-        columns = [np.where(np.abs(one) >= rounds.LARGEST, np.copysign(np.inf, one), one) for one in columns]
+        columns = [np.where(np.abs(one) >= LARGEST, np.copysign(np.inf, one), one) for one in columns]
     blocks = _merge_equal(Blocks(blocks.starts, *(np.clip(column, *bounds) + 0.0 for column in columns)))
     starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from staircase_fast.bisection import rounds
 from staircase_fast.bisection.closed_forms import by_exponentials, by_mean, by_rates, by_update_rule
-from staircase_fast.bisection.samples import Blocks, Samples, steps_of
+from staircase_fast.bisection.rounds import Blocks
+from staircase_fast.bisection.samples import Samples, steps_of
 from staircase_fast.losses import Custom, Loss, SquaredError, UpdateRule, _losses, units
 from staircase_fast.losses.builtin import WIDE_EXPONENTS
 from staircase_fast.staircase.steps import Steps
@@ -37,11 +37,6 @@ class Budget(NamedTuple):
     def is_unlimited(self) -> bool:
         """Whether values are to be as precise as floats are."""
         return self[:3] == (0.0, math.inf, math.inf)
-
-
-def deadline_after(seconds: float) -> float:
-    """The time in this many seconds."""
-    return time.monotonic() + seconds
 
 
 def fit_samples(
@@ -81,7 +76,7 @@ def by_rounds(samples: Samples, loss: Loss, budget: Budget) -> Blocks:
     exponent = units.exponent_of(samples.targets, loss)
     scaled = samples.in_units(loss, exponent)
     budget = budget._replace(tol=math.ldexp(budget.tol, -exponent) if budget.tol < math.inf else math.inf)
-    blocks = _run(rounds_of(scaled, loss, n_threads=budget.n_threads), budget)
+    blocks = _run_rounds(scaled, loss, budget)
     if loss.has_power_slopes and len(samples.parameters) == 1 and budget.is_unlimited:
         blocks = _solve_flat_blocks(scaled, loss, blocks, budget)
     return blocks.in_original_units(exponent)
@@ -95,12 +90,13 @@ SOLVERS: dict[str, Callable[[Samples, Loss, Budget], Blocks]] = {
 """The solver of each loss that is neither a mean nor an update rule, by `Loss.solver`."""
 
 
-def _run(runs: rounds.Rounds, budget: Budget) -> Blocks:
+def _run_rounds(samples: Samples, loss: Loss, budget: Budget, first: NDArray[np.void] | None = None) -> Blocks:
     """Blocks after all rounds that the budget allows."""
+    runs = rounds_of(samples, loss, first, n_threads=budget.n_threads)
     while len(runs.open) and runs.n_rounds < budget.rounds:
         if not runs.cut_all(halve=False, tol=budget.tol, deadline=budget.deadline):
             break
-    return Blocks(*runs.blocks())
+    return runs.blocks()
 
 
 def _refine(samples: Samples, loss: Loss, blocks: Blocks, size: float, budget: Budget) -> Blocks:
@@ -111,7 +107,7 @@ def _refine(samples: Samples, loss: Loss, blocks: Blocks, size: float, budget: B
     first = rounds.runs_between(
         blocks.starts[apart], len(samples.targets), lo[apart], np.maximum.reduceat(hi, apart), blocks.values[apart]
     )
-    return _run(rounds_of(samples, loss, first, n_threads=budget.n_threads), budget)
+    return _run_rounds(samples, loss, budget, first)
 
 
 def _solve_flat_blocks(samples: Samples, loss: Loss, blocks: Blocks, budget: Budget) -> Blocks:
@@ -143,7 +139,7 @@ def _solve_flat_blocks(samples: Samples, loss: Loss, blocks: Blocks, budget: Bud
         hi = np.ldexp(np.nextafter(high[flat], np.inf), -exponents)
         starts = np.cumsum(sizes[flat]) - sizes[flat]
         first = rounds.runs_between(starts, len(shifts), lo, hi, 0.5 * lo + 0.5 * hi)
-        solved = _run(rounds_of(part, loss, first, n_threads=budget.n_threads), budget)
+        solved = _run_rounds(part, loss, budget, first)
         shifts = shifts[solved.starts]
         found = (np.flatnonzero(rows)[solved.starts], *(np.ldexp(column, shifts) for column in solved[1:]), shifts)
         columns = [np.concatenate([old[~flat], new]) for old, new in zip((*blocks, exponents_used), found, strict=True)]
@@ -236,8 +232,8 @@ def _outer_bound(
     return (end if math.isfinite(end) else sign * rounds.LARGEST), True
 
 
-def costs_no_more(samples: Samples, loss: Loss, one: Staircase, other: Staircase) -> bool:
-    """Whether one staircase costs no more than the other, except for rounding; also if both costs overflow."""
+def total_loss_is_no_greater(samples: Samples, loss: Loss, one: Staircase, other: Staircase) -> bool:
+    """Whether the loss of one staircase is at most that of the other, except for rounding; True if both overflow."""
     exponent = units.exponent_of(samples.targets, loss)
     z, u = (
         units.ldexp(np.clip(stairs.predict(samples.scores), -rounds.LARGEST, rounds.LARGEST), -exponent)

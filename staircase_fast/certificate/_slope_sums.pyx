@@ -18,7 +18,7 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t, uint8_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
-from staircase_fast.arithmetic._double_double cimport Twofold, add, rounded_off
+from staircase_fast.arithmetic._double_double cimport Twofold, add, rounded_off, two_sum
 from staircase_fast.bisection._prefix_minimum cimport CHUNK
 from staircase_fast.losses._slopes cimport HUBER, LOGISTIC, QUANTILE, Model, Slopes, fill_slopes, model_of
 
@@ -71,7 +71,7 @@ def sum_slopes(
     cdef Total sums = no_rows()
     cdef Py_ssize_t k, i, n_pieces = at.shape[0]
     cdef Rows rows
-    rows.model = model_of(slopes, parameters, False)
+    rows.model = model_of(slopes.loss, parameters, False)
     rows.given = &given[0] if given.shape[0] else NULL
     rows.y = &targets[0]
     rows.w = &weights[0] if weights.shape[0] else NULL
@@ -161,17 +161,13 @@ cdef inline void add_row(
 
 cdef inline void add_big(Total *sums, double x) noexcept nogil:
     """big += x; what the second double loses to rounding is added to the third."""
-    cdef double total = sums.big.hi + x, back = total - sums.big.hi
-    cdef double error = (sums.big.hi - (total - back)) + (x - back)
-    sums.big.hi = total
-    total = sums.big.lo + error
-    back = total - sums.big.lo
-    sums.rest += (sums.big.lo - (total - back)) + (error - back)
-    sums.big.lo = total
+    cdef double error, second_error
+    sums.big.hi = two_sum(sums.big.hi, x, &error)
+    sums.big.lo = two_sum(sums.big.lo, error, &second_error)
+    sums.rest += second_error
 
 
 cdef inline double value_of_sum(const Total *sums) noexcept nogil:
     """The two largest parts may cancel: what their sum loses to rounding is added to the small parts."""
-    cdef double total = sums.big.hi + sums.big.lo, back = total - sums.big.hi
-    cdef double error = (sums.big.hi - (total - back)) + (sums.big.lo - back)
+    cdef double error, total = two_sum(sums.big.hi, sums.big.lo, &error)
     return total + (error + (sums.rest + (sums.tail.hi + sums.tail.lo)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.bisection.samples import Samples
 from staircase_fast.certificate.gap import cost_at_ends, gap_if_joined, gap_of
-from staircase_fast.certificate.pieces import Floats, Pieces, Sums, problem_of, sums_of
+from staircase_fast.certificate.pieces import Floats, Pieces, Problem, Sums, slopes_of, sums_of
 from staircase_fast.errors import InvalidTypeError
 from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import read_columns
@@ -170,13 +170,14 @@ def _check(
     within = (values >= loss.value_range[0]) & (values <= loss.value_range[1])
     if not within.all():
         return False, math.inf, int(starts[np.argmin(within)])
-    problem = problem_of(samples, loss, values, bounds, exponent)
+    slopes = slopes_of(samples, loss, values)
+    problem = Problem(samples, loss, bounds, exponent, samples.rows_at_ends(loss), slopes)
     pieces = problem.pieces_of(starts, values)
-    sums = sums_of(problem.slopes, pieces)
+    sums = sums_of(slopes, pieces)
     bound = gap_of(problem, pieces, sums)
     if pieces.joined.any():
         bound = min(bound, gap_if_joined(problem, pieces, sums))
-        sums = sums_of(problem.slopes, pieces, pieces.joined)
+        sums = sums_of(slopes, pieces, pieces.joined)
     gap = cost_at_ends(problem, pieces) + bound
     optimal, row = _verdict(pieces, sums, bounds)
     return optimal, gap if gap >= 0 else math.inf if math.isnan(gap) else 0.0, row

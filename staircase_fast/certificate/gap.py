@@ -16,21 +16,17 @@ _INFINITE = 1e289  # slopes beyond this are limited (`_slope_sums.pyx`)
 
 def cost_at_ends(problem: Problem, pieces: Pieces) -> float:
     """The excess loss of rows whose minimiser is an end of the values (all but the inner rows)."""
-    samples, costs = problem.samples, 0.0
-    per_row = np.repeat(pieces.values, np.diff(pieces.starts))
-    parts = slice(0, problem.inner[0]), slice(problem.inner[1], None)
+    (_, y, w, p, _), costs = problem.samples, 0.0
+    z, p = np.repeat(pieces.values, np.diff(pieces.starts)), np.broadcast_to(p, y.shape)
+    parts = np.arange(problem.inner[0]), np.arange(problem.inner[1], len(y))
     for part, end in zip(parts, problem.bounds, strict=True):
-        y, z = samples.targets[part], per_row[part]
-        p = samples.parameters[part] if len(samples.parameters) > 1 else samples.parameters
-        off = np.flatnonzero(z != end)
-        if not len(off):
-            continue
-        here, there = np.empty((2, len(off)))
-        p, y = p[off] if len(p) > 1 else p, y[off]
-        _losses.values(problem.loss.kind, p, z[off], y, here)
-        _losses.values(problem.loss.kind, p, np.full(len(off), end), y, there)
-        more = (here - there) + 8 * ULP * (np.abs(here) + np.abs(there))
-        costs += float(np.sum(more * samples.weights[part][off] if len(samples.weights) else more)) * (1 + 1e-9)
+        off = part[z[part] != end]
+        if len(off):
+            here, there = np.empty((2, len(off)))
+            _losses.values(problem.loss.kind, p[off], z[off], y[off], here)
+            _losses.values(problem.loss.kind, p[off], np.full(len(off), end), y[off], there)
+            more = (here - there) + 8 * ULP * (np.abs(here) + np.abs(there))
+            costs += float(np.sum(more * w[off] if len(w) else more)) * (1 + 1e-9)
     return costs
 
 

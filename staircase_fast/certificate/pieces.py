@@ -12,14 +12,14 @@ from staircase_fast.bisection import rounds
 from staircase_fast.bisection.samples import Samples
 from staircase_fast.certificate import _slope_sums
 from staircase_fast.losses import Custom, Loss, SquaredError
+from staircase_fast.losses.base import NO_PARAMETER
 
 Floats = NDArray[np.float64]
 Sums = tuple[NDArray[np.void], NDArray[np.void]]
 ULP = 2.0**-52
 _ULPS = 4.0  # values may be off by this many
-_ORDINARY, _LARGE = 100, 400  # numbers outside 2**-100 .. 2**100 are scaled to about 2**400
+_ORDINARY, _LARGE = 100, 250  # numbers outside 2**-100 .. 2**100 are scaled to about 2**250
 _TINY = 2.0**-1074  # the least float above 0
-_NO_PARAMETER = np.zeros(1)
 
 
 class Pieces(NamedTuple):
@@ -36,16 +36,13 @@ class Slopes(NamedTuple):
     """The arguments of `_slope_sums.sum_slopes`, in units in which slopes do not overflow."""
 
     loss: Loss
-    kind: int
     parameters: Floats
     targets: Floats
     weights: Floats
     ends: NDArray[np.uint8]
-    target_error: float = 0.0  # relative
-    shift: int = 0  # targets were divided by 2 to this power, and values must be
-    unit: int = 0  # slopes must be multiplied by 2 to this power
-    address: int = 0
-    user_data: int = 0
+    target_error: float  # relative
+    shift: int  # targets were divided by 2 to this power, and values must be
+    unit: int  # slopes must be multiplied by 2 to this power
 
 
 class Problem(NamedTuple):
@@ -81,16 +78,12 @@ class Problem(NamedTuple):
         return (pieces.starts[:-1] >= self.inner[0]) & (pieces.starts[1:] <= self.inner[1])
 
 
-def problem_of(samples: Samples, loss: Loss, values: Floats, bounds: tuple[float, float], exponent: int) -> Problem:
-    """The problem of certifying these values."""
-    return Problem(samples, loss, bounds, exponent, samples.rows_at_ends(loss), _slopes(samples, loss, values))
-
-
-def _slopes(samples: Samples, loss: Loss, values: Floats) -> Slopes:
+def slopes_of(samples: Samples, loss: Loss, values: Floats) -> Slopes:
+    """The slopes to be summed at these values."""
     _, y, w, parameters, ends = samples
-    kind, shift, unit, error = loss.kind, 0, 0, 0.0
+    summed, shift, unit, error = loss, 0, 0, 0.0
     if loss.solver in ("mean", "rates"):  # slopes in the natural parameter
-        kind, parameters, unit = SquaredError.kind, _NO_PARAMETER, -1  # whose slope is 2 (value - target)
+        summed, parameters, unit = SquaredError(), NO_PARAMETER, -1  # whose slope is 2 (value - target)
         if not loss.is_mean:
             exposure = np.broadcast_to(samples.parameters, y.shape)
             y, w, error = y / exposure, exposure * w if len(w) else exposure.copy(), 2 * ULP
@@ -102,7 +95,7 @@ def _slopes(samples: Samples, loss: Loss, values: Floats) -> Slopes:
         exponent = math.frexp(float(w.max()))[1]
         if abs(exponent) > _ORDINARY:
             w, unit = np.ldexp(w, _LARGE - exponent), unit + exponent - _LARGE
-    return Slopes(loss, kind, parameters, y, w, ends, error, shift, unit, loss.address, loss.user_data)
+    return Slopes(summed, parameters, y, w, ends, error, shift, unit)
 
 
 def sums_of(slopes: Slopes, pieces: Pieces, joined: NDArray[np.bool_] | None = None) -> Sums:

@@ -11,7 +11,7 @@
 # Preconditions: y and p within their domains, z within the values or at their ends; no NaN.
 
 from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, pow, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._branchless cimport lesser
@@ -30,7 +30,8 @@ cdef inline double exp_minus(double x) noexcept nogil:
     cdef double size = lesser(x, 746.0), r, sum                              # exp(-746) rounds to 0
     cdef int32_t k = <int32_t>(size * 1.4426950408889634 + 0.5)
     # 2**-k as a product: for large k it is not a normal number
-    cdef int64_t half = <int64_t>(1023 - (k >> 1)) << 52, other_half = <int64_t>(1023 - (k - (k >> 1))) << 52
+    cdef uint64_t half = <uint64_t><uint32_t>(1023 - (k >> 1)) << 52
+    cdef uint64_t other_half = <uint64_t><uint32_t>(1023 - (k - (k >> 1))) << 52
     cdef double factor, other_factor
     r = (k * 0.6931471803691238 - size) + k * 1.9082149292705877e-10     # k log 2 - x: the first product is exact
     sum = 1.0 / 6227020800.0

@@ -4,10 +4,8 @@
 # compiled function is one more loop.  A new loss needs a line in `Kind` and `functional`, and a branch in `evaluate`
 # and `fill_slopes`.
 
-from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs
 
-from staircase_fast.arithmetic._branchless cimport lesser
 from staircase_fast.losses._functionals cimport *
 
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
@@ -181,9 +179,14 @@ cdef inline void fill(
         at = z[0]
         for i in range(n):
             slope = evaluate(f, False, at, y[first + i])
-            out.big[i] = slope.big * unit
-            out.tail[i] = slope.tail * unit
-            out.curvature[i] = slope.curvature * unit
+            out.big[i] = slope.big
+            out.tail[i] = slope.tail
+            out.curvature[i] = slope.curvature
+        if unit != 1.0:
+            for i in range(n):
+                out.big[i] *= unit
+                out.tail[i] *= unit
+                out.curvature[i] *= unit
         return
     for i in range(n):
         f.p = model.p[(first + i) * model.p_step]
@@ -230,10 +233,11 @@ cdef inline void fill_errors(
     """
     cdef const double *tail = slopes.tail
     cdef const double *curvature = slopes.curvature
+    cdef double half = 0.5 * z                # half the distance cannot overflow
     cdef Py_ssize_t i
     if model.kind == LOGISTIC:
         for i in range(n):
             errors[i] = fabs(tail[i]) + 0.25 * curvature[i] * fabs(z + model.p[(first + i) * model.p_step])
     else:
         for i in range(n):
-            errors[i] = fabs(tail[i]) + 0.25 * curvature[i] * lesser(fabs(z - y[first + i]), DBL_MAX)
+            errors[i] = fabs(tail[i]) + 0.5 * curvature[i] * fabs(half - 0.5 * y[first + i])

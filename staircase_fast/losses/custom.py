@@ -110,6 +110,13 @@ class Custom(Loss):
     def arguments(self) -> dict[str, Any]:
         return {"derivative": self.function, "args": self.args, "domain": self.value_range}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.arguments() | {"numbers": self.numbers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if name != "numbers"})
+        self.numbers = state.get("numbers")  # older pickles have none
+
     def sort_keys(self) -> tuple[NDArray[Any], ...]:
         return tuple(arg for arg in self.args if np.ndim(arg))
 

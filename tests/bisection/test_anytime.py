@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+import sys
 import time
 from fractions import Fraction
 
@@ -18,13 +19,13 @@ from reference import anytime_rounds
 import staircase_fast as sf
 from staircase_fast.bisection import rounds
 
-pytestmark = pytest.mark.long
-
 L = sf.losses
 inf = math.inf
 EPS = 2.0**-52
 every_loss = pytest.mark.parametrize("case", CASES, ids=repr)
 both_directions = pytest.mark.parametrize("increasing", [True, False])
+# the first seed on every build, the others on one
+some_seeds = pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.long)], ids=str)
 
 
 def problem_of(case, seed, n):
@@ -76,9 +77,10 @@ def assert_valid(stairs, increasing):
 # Against fits
 
 
+@some_seeds
 @every_loss
-def test_values_lie_between_bounds_that_halve_in_every_round(case):
-    for seed, n in itertools.product(range(4), (2, 16)):
+def test_values_lie_between_bounds_that_halve_in_every_round(case, seeds):
+    for seed, n in itertools.product(seeds, (2, 16)):
         x, y, options = problem_of(case, seed, n)
         w = options["sample_weight"]
         rows = present(x, w)
@@ -238,8 +240,8 @@ def test_blocks_that_are_resolved_are_the_steps_even_of_losses_with_flat_stretch
 # Against the paper
 
 
-def exact_problems():
-    for seed, n in itertools.product(range(6), (1, 2, 5, 11)):
+def exact_problems(seeds):
+    for seed, n in itertools.product(seeds, (1, 2, 5, 11)):
         rng = np.random.default_rng([seed, n])
         y = rng.integers(-24, 25, n) / 4
         w = rng.integers(1, 4, n).astype(float) if seed % 2 else np.ones(n)
@@ -262,11 +264,12 @@ def pooled_derivatives(x, y, w, level):
     return [derivative(np.flatnonzero(x == score)) for score in np.unique(x)]
 
 
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 6), marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize("level", [0.5, 0.25])
 @both_directions
-def test_blocks_and_bounds_are_those_of_the_papers_loop(level, increasing):
+def test_blocks_and_bounds_are_those_of_the_papers_loop(level, increasing, seeds):
     """Groups of section VI in exact arithmetic: how many, of which rows, and their bounds, after every round."""
-    for x, y, w, seed in exact_problems():
+    for x, y, w, seed in exact_problems(seeds):
         A, B = Fraction(8 + seed % 3), Fraction(-8)
         papers = anytime_rounds(pooled_derivatives(x, y, w, Fraction(level)), A, B, 14)
         scores = x if increasing else -x
@@ -296,6 +299,7 @@ def test_blocks_and_bounds_are_those_of_the_papers_loop(level, increasing):
     st.lists(st.tuples(st.integers(0, 9), st.integers(-7, 7), st.integers(1, 3)), min_size=1, max_size=10),
     st.integers(1, 6),
 )
+@pytest.mark.long
 @settings(max_examples=40)
 def test_any_integers_have_the_blocks_and_bounds_of_the_papers_loop(drawn, n_rounds):
     x, y, w = (np.array(column, dtype=float) for column in zip(*sorted(drawn), strict=True))
@@ -434,6 +438,7 @@ def test_an_error_of_the_function_leaves_the_fit_as_it_was():
     assert_same_bits(fit.upper, whole.upper)
 
 
+@pytest.mark.long
 def test_a_time_limit_is_kept_on_a_million_rows():
     rng = np.random.default_rng(0)
     x = np.arange(1_000_000.0)
@@ -641,6 +646,24 @@ def test_a_copy_leaves_the_original_as_it_is(copied):
     assert_same_bits(fit.upper, upper)
     fit.refine(max_rounds=3)
     assert_same_staircase(fit.staircase(), other.staircase())
+
+
+faulty_targets: list[float] = []
+
+
+def slope_with_faults(z, y):
+    return np.where(np.isin(y, faulty_targets), np.nan, 2 * (z - y))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda fit: pickle.loads(pickle.dumps(fit))])
+def test_a_copy_names_the_samples_of_a_custom_loss_as_the_original_does(copied, monkeypatch):
+    fit = sf.Anytime([3, 1, 2], [30.0, 10.0, 20.0], loss=L.Custom(slope_with_faults))
+    fit.step()
+    other = copied(fit)
+    monkeypatch.setattr(sys.modules[__name__], "faulty_targets", [10.0])
+    for one in (fit, other):
+        with pytest.raises(ValueError, match="for sample 1 "):
+            one.step()
 
 
 def test_the_repr_says_how_far_it_has_come():

@@ -305,7 +305,7 @@ def test_every_fit_of_means_is_certified_whatever_the_numbers(rows, increasing):
     assert certificate.optimal
     size = float(np.abs(np.asarray(rows.targets, dtype=float)).max())
     weight = float(len(rows.scores)) if rows.weights is None else sum(map(float, rows.weights))
-    if size < 1e50 and 1e-50 < weight < 1e50:  # otherwise the gap may overflow
+    if size < 1e150:  # otherwise the gap may overflow
         assert certificate.gap <= 1e-9 * weight * size * size + 1e-200
 
 
@@ -361,6 +361,11 @@ def test_the_gap_of_steps_some_ulps_off_is_not_below_the_true_one():
             z[i] = max(z[i], np.nextafter(z[i - 1], np.inf))
         gap = sf.certify(steps_with(z), range(n), y).gap
         assert true_gap(z, y) <= gap < 1e-11
+
+
+def test_the_gap_of_a_large_target_with_a_tiny_weight_is_finite():
+    stairs = sf.fit([1], [-1e97], sample_weight=[1e-300])
+    assert sf.certify(stairs, [1], [-1e97], sample_weight=[1e-300]).gap < 1e-115  # 1e-9 of the weight times 1e194
 
 
 def test_weights_of_extreme_ratios_are_certified():

@@ -19,8 +19,6 @@ from reference import exact_steps
 import staircase_fast as sf
 from staircase_fast.bisection import rounds
 
-pytestmark = pytest.mark.long
-
 L = sf.losses
 Custom, UpdateRule = L.Custom, L.UpdateRule
 inf = math.inf

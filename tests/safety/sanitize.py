@@ -25,7 +25,6 @@ ROOT = HERE.parents[1]
 TESTS = HERE.parent
 
 KERNEL_TESTS = "arithmetic/test_scan.py", "stack", "staircase/test_lookup.py", "threads/test_changing_inputs.py"
-ROUNDS_TESTS = "bisection/test_anytime.py", "losses/test_custom.py"
 # Sanitizers change how much memory and time a process needs, so tests that limit or measure these are left out.
 NOT_HERE = "not a_lack_of_memory and not memory_is_released and not time_limit"
 
@@ -109,8 +108,8 @@ def main() -> None:
     kernel_tests = [str(TESTS / name) for name in KERNEL_TESTS]
     must_pass("thread", *pytest, str(TESTS / "threads" / "test_threads.py"))
     must_pass("address", *pytest, "-n", "auto", *(kernel_tests if short else [str(TESTS)]))
-    if not short:  # most tests of rounds are long
-        must_pass("address", *pytest, "-m", "long", *(str(TESTS / name) for name in ROUNDS_TESTS))
+    if not short:
+        must_pass("address", *pytest, "-m", "long", str(TESTS / "bisection" / "test_anytime.py"))
     # changing inputs may overflow integers, but must not lead to access outside arrays
     changing = str(HERE / "change_inputs.py"), "--seconds", "10" if short else "120"
     must_pass("address", *changing, UBSAN_OPTIONS="halt_on_error=0")
