@@ -159,7 +159,7 @@ def fit_columns(
     check_parameter_length(options.loss, n)
     if options.loss.per_sample:
         options = options._replace(loss=options.loss.of_rows(np.tile(np.arange(n), k)))
-    column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, k, None, NO_RANKS)
+    column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, None, NO_RANKS)
     try:
         return _fit((x.reshape(-1), y.reshape(-1), w.reshape(-1)), column, options)
     except InvalidInputError as error:
@@ -194,7 +194,7 @@ def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMa
     workers = threads.num_threads(options.n_threads, len(x))
     groups = grouped.number_rows(column, workers)
     if loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and look_like_labels(y, w, loss):
-        with contextlib.suppress(grouped.NotLabels):
+        with contextlib.suppress(survey.NotLabels):
             fitted, rising = _fit_means(columns, groups, options, (LABELS, UNIT_WEIGHTS), workers)
             return _map_of(column, groups, fitted, loss, rising)
     extents = y_extent, w_extent = check_entries(x, y, w, loss, workers)
@@ -206,10 +206,7 @@ def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMa
     if present is not None:
         columns = x[present], y[present], w[present]
         present_groups = grouped.select_rows(groups, present, workers)
-    try:
-        fitted, rising = _fit_means(columns, present_groups, options, extents, workers)
-    except grouped.NotLabels:
-        raise RuntimeError("`scores` or `targets` changed during the call and are no longer valid.") from None
+    fitted, rising = _fit_means(columns, present_groups, options, extents, workers)
     return _map_of(column, groups, fitted, loss, rising)
 
 
