@@ -15,7 +15,6 @@ from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.fitting import costs_no_more, limits_of, of_columns
 from staircase_fast.groups import grouped
-from staircase_fast.groups.map_fields import MapFields
 from staircase_fast.groups.readers import NO_RANKS, GroupColumn, group_column, read_score_table, read_table
 from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.inputs.columns import Column, read_array
@@ -289,7 +288,7 @@ def _map_of(
     if loss.per_sample and len(loss.sort_keys()) > 0:  # rows have parameters of their own
         loss, rows = loss.of_rows(_order(groups)), np.append(0, np.cumsum(groups.sizes[used]))
     offsets = np.append(0, np.cumsum(fitted.n_steps[used]))
-    return StaircaseMap._of_fields(MapFields(keys, offsets, fitted.steps, loss, rising, rows))
+    return StaircaseMap._of_fields((keys, offsets, fitted.steps, loss, rising, rows))
 
 
 def _order(groups: grouped.Groups) -> NDArray[np.intp]:
@@ -306,8 +305,16 @@ def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Group
         rows = order[ends[place] : ends[place + 1]]
         loss = options.loss.of_rows(rows) if options.loss.per_sample else options.loss
         own = x[rows], y[rows], w[rows] if len(w) else w
-        with _naming_group(column.key(place), rows):
+        try:
             found.append(of_columns(own, loss, options.rising, options.bounds, limits, options.n_threads))
+        except InvalidInputError as error:
+            error.group = column.key(place)
+            if error.argument in _COLUMNS and error.index is not None:
+                error.index = int(rows[error.index])
+            raise
+        except Exception as error:  # of a user's own function
+            error.add_note(f"in group {column.key(place)!r}")
+            raise
     n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
     n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
     exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)
@@ -315,18 +322,3 @@ def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Group
     steps = Steps(*(np.concatenate([getattr(stairs, name) for stairs in found]) for name in names))
     rising = np.array([stairs.increasing for stairs in found])
     return _map_of(column, groups, grouped.Fitted(n_steps, steps), options.loss, rising)
-
-
-@contextlib.contextmanager
-def _naming_group(key: Any, rows: NDArray[np.intp]) -> Iterator[None]:
-    """Name the group, and the row of the input, in errors that are raised inside."""
-    try:
-        yield
-    except InvalidInputError as error:
-        error.group = key
-        if error.argument in _COLUMNS and error.index is not None:
-            error.index = int(rows[error.index])
-        raise
-    except Exception as error:  # of a user's own function
-        error.add_note(f"in group {key!r}")
-        raise

@@ -102,7 +102,7 @@ def gather(columns: Columns, groups: Groups, *, labels: bool) -> Gathered:
         starts = np.flatnonzero(starts_run)
         begins[numbers[starts]] = starts
         large = sizes >= survey.FEW_ROWS
-        parts = Parts(np.arange(len(sizes) + 1), sizes, large, int(np.max(sizes, where=~large, initial=0)))
+        parts = Parts(np.arange(len(sizes) + 1, dtype=np.int64), sizes, large, _max_rows(sizes, large))
         return Gathered(columns, np.empty((0, words), dtype=np.uint32), begins, sizes, parts)
     parts, part_of = divide(sizes)
     rows = np.empty((len(numbers), words), dtype=np.uint32)
@@ -126,9 +126,13 @@ def divide(sizes: NDArray[np.int64]) -> tuple[Parts, NDArray[np.uint16]]:
     large = sizes >= max(survey.FEW_ROWS, part_rows)
     new = _starts_of_ranges(sizes, large, part_rows)
     firsts = np.flatnonzero(new)
-    max_rows = int(np.max(sizes, where=~large, initial=0))
-    parts = Parts(np.append(firsts, len(sizes)), np.add.reduceat(sizes, firsts), large[firsts], max_rows)
+    borders = np.append(firsts, len(sizes)).astype(np.int64)
+    parts = Parts(borders, np.add.reduceat(sizes, firsts), large[firsts], _max_rows(sizes, large))
     return parts, (np.cumsum(new) - 1).astype(np.uint16)
+
+
+def _max_rows(rows: NDArray[np.int64], large: NDArray[np.bool_]) -> int:
+    return int(np.max(rows, where=~large, initial=0))
 
 
 def _starts_of_ranges(rows: NDArray[np.int64], large: NDArray[np.bool_], range_rows: int) -> NDArray[np.bool_]:
@@ -163,9 +167,9 @@ def fit_all(
     fit_large: Callable[[Columns, int], Staircase],
 ) -> Fitted:
     """The staircases of all groups; `fit_large(columns, n_threads)` fits a large one.  Raises survey.NotLabels."""
-    *arrays, parts = gathered
+    parts = gathered.parts
     n_words = 0 if scale.narrow else scale.s_words + scale.w_words
-    part_rows = int(np.max(parts.rows, where=~parts.large, initial=0))
+    part_rows = _max_rows(parts.rows, parts.large)
     n_steps, places = np.zeros_like(gathered.sizes), np.empty_like(gathered.sizes)
     found: dict[int, tuple[NDArray[Any], ...]] = {}
     pieces = _divide_work(parts, n_threads)
@@ -177,8 +181,8 @@ def fit_all(
         out = tuple(np.empty(room, dtype=np.int64 if name == "counts" else np.float64) for name in Steps._fields[:5])
         for piece in small[share]:
             n = _groups.fit_parts(
-                *arrays[0], *arrays[1:], parts.firsts, piece.first, piece.last, scale, decreasing, *bounds,
-                parts.max_rows, part_rows, work, places, n_steps, *out,
+                *gathered.columns, gathered.rows, gathered.begins, gathered.sizes, parts.firsts, piece.first,
+                piece.last, scale, decreasing, *bounds, parts.max_rows, part_rows, work, places, n_steps, *out,
             )  # fmt: skip
             if n < 0:
                 raise survey.NotLabels

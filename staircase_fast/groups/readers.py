@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,11 +215,6 @@ def _from_pyarrow(given: Any) -> GroupColumn:
         return _from_codes(columns_arrow.read("groups", given.indices), given.dictionary.to_pylist())
     is_integer = re.fullmatch(r"u?int\d+", kind)
     return _from_numpy(columns_arrow.read("groups", given) if is_integer else np.asarray(given))
-
-
-def refuse_unseen(key: Key, row: int) -> NoReturn:
-    """Raise an error for a group that was not fitted."""
-    raise InvalidInputError("", "was not fitted", found="pass `default=` for unseen groups", group=key, index=row)
 
 
 def read_table(argument: str, given: Any, *, exact: bool = False) -> Column:
