@@ -129,18 +129,16 @@ def _from_numpy(array: Column) -> GroupColumn:
 
 def _from_integers(array: Column) -> GroupColumn:
     """Integers are numbers themselves, unless they are far apart."""
-    keys: list[Any] | None = [False, True] if array.dtype.kind == "b" else None
-    if keys is not None:
-        array = array.view(np.uint8)
-    elif array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        return _from_distant_integers(array)
-    numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
-    if keys is not None:
-        return GroupColumn(numbers, 0, 2, keys, np.arange(2, dtype=np.int32))
-    low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= len(numbers) + _MAX_UNUSED:
-        return _from_distant_integers(numbers)
-    return GroupColumn(numbers, low, high - low + 1, None, NO_RANKS)
+    if array.dtype.kind == "b":
+        numbers = np.require(array, requirements=["C", "A"]).view(np.uint8)
+        return GroupColumn(numbers, 0, 2, [False, True], np.arange(2, dtype=np.int32))
+    if array.dtype != np.uint64 or array.max() <= np.iinfo(np.int64).max:
+        numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < len(numbers) + _MAX_UNUSED:
+            return GroupColumn(numbers, low, high - low + 1, None, NO_RANKS)
+    keys, numbers = np.unique(array, return_inverse=True)
+    return GroupColumn(numbers, 0, len(keys), keys.tolist(), np.arange(len(keys), dtype=np.int32))
 
 
 def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
@@ -148,11 +146,6 @@ def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
     if given == np.uint8:
         return np.uint8
     return np.int32 if given.itemsize < 4 or (given.itemsize == 4 and given.kind == "i") else np.int64
-
-
-def _from_distant_integers(array: Column) -> GroupColumn:
-    keys, numbers = np.unique(array, return_inverse=True)
-    return GroupColumn(numbers, 0, len(keys), keys.tolist(), np.arange(len(keys), dtype=np.int32))
 
 
 def _from_codes(codes: Column, values: list[Any]) -> GroupColumn:
