@@ -130,15 +130,15 @@ def _from_numpy(array: Column) -> GroupColumn:
 def _from_integers(array: Column) -> GroupColumn:
     """Integers are numbers themselves, unless they are far apart."""
     if array.dtype.kind == "b":
-        numbers = np.require(array, requirements=["C", "A"]).view(np.uint8)
-        return GroupColumn(numbers, 0, 2, [False, True], np.arange(2, dtype=np.int32))
+        bits = np.require(array, requirements=["C", "A"]).view(np.uint8)
+        return GroupColumn(bits, 0, 2, [False, True], np.arange(2, dtype=np.int32))
     if array.dtype != np.uint64 or array.max() <= np.iinfo(np.int64).max:
         numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
         low, high = int(numbers.min()), int(numbers.max())
         if high - low < len(numbers) + _MAX_UNUSED:
             return GroupColumn(numbers, low, high - low + 1, None, NO_RANKS)
-    keys, numbers = np.unique(array, return_inverse=True)
-    return GroupColumn(numbers, 0, len(keys), keys.tolist(), np.arange(len(keys), dtype=np.int32))
+    keys, places = np.unique(array, return_inverse=True)
+    return GroupColumn(places, 0, len(keys), keys.tolist(), np.arange(len(keys), dtype=np.int32))
 
 
 def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
