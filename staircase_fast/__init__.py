@@ -51,25 +51,20 @@ if TYPE_CHECKING:
     from staircase_fast.streams.prefix import unimodal_regression as unimodal_regression
 
 # Imported on first use: most programs only fit and predict, and import faster without the rest.
-_LATER = {
-    "Accumulator": "streams.accumulator",
-    "Anytime": "bisection.anytime",
-    "Certificate": "certificate.certifying",
-    "CrossVennAbers": "calibration.cross_venn_abers",
-    "Online": "streams.online",
-    "ProbabilityPair": "calibration.venn_abers",
-    "Reliability": "calibration.reliability",
-    "StaircaseMap": "groups.staircase_map",
-    "UnimodalResult": "streams.prefix",
-    "VennAbers": "calibration.venn_abers",
-    "certify": "certificate.certifying",
-    "fit_columns": "groups.fits",
-    "fit_groups": "groups.fits",
-    "get_include": "c_api.building",
-    "prefix_losses": "streams.prefix",
-    "reliability": "calibration.reliability",
-    "unimodal_regression": "streams.prefix",
+_MODULES = {
+    "bisection.anytime": ("Anytime",),
+    "c_api.building": ("get_include",),
+    "calibration.cross_venn_abers": ("CrossVennAbers",),
+    "calibration.reliability": ("Reliability", "reliability"),
+    "calibration.venn_abers": ("ProbabilityPair", "VennAbers"),
+    "certificate.certifying": ("Certificate", "certify"),
+    "groups.fits": ("fit_columns", "fit_groups"),
+    "groups.staircase_map": ("StaircaseMap",),
+    "streams.accumulator": ("Accumulator",),
+    "streams.online": ("Online",),
+    "streams.prefix": ("UnimodalResult", "prefix_losses", "unimodal_regression"),
 }
+_LATER = {name: module for module, names in _MODULES.items() for name in names}
 
 __version__ = "0.1.0.dev0"
 __all__ = sorted(  # noqa: PLE0605  (a list)

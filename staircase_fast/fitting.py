@@ -12,33 +12,11 @@ from staircase_fast import threads
 from staircase_fast.arithmetic.exact import scale_of, summary_of
 from staircase_fast.bisection import solve
 from staircase_fast.bisection.samples import samples_of
-from staircase_fast.inputs.options import (
-    check_bounds,
-    check_direction,
-    check_round_count,
-    check_seconds,
-    check_tolerance,
-    infinite_allowed,
-)
-from staircase_fast.inputs.rows import (
-    Columns,
-    check_weights,
-    copy_targets_and_weights,
-    read_columns,
-    read_targets,
-    read_weights,
-)
+from staircase_fast.inputs import options
+from staircase_fast.inputs import rows as inputs
+from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.losses.rows import (
-    Rows,
-    check_is_comparable,
-    check_parameter_length,
-    check_rows,
-    check_rows_and_parameters,
-    check_targets,
-    guess_labels,
-    refuse_infinite_steps,
-)
+from staircase_fast.losses import rows as checks
 from staircase_fast.stack import sorted_rows, survey
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
@@ -135,45 +113,32 @@ def fit(
     >>> stairs([0.2, 0.38, 0.9])
     array([0. , 0.5, 1. ])
 
-    Another loss, by name or with a parameter; decreasing values with an upper bound:
+    A loss with a parameter; decreasing values with an upper bound:
 
-    >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="huber").values
-    array([1., 3.])
     >>> sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss=sf.losses.Quantile(0.9)).values
     array([1., 9.])
     >>> sf.fit([1, 2, 3], [7.0, 3.0, 4.0], increasing=False, bounds=(None, 5)).values
     array([5. , 3.5])
-
-    A fit that stops at a tolerance:
-
-    >>> rough = sf.fit([1, 2, 3, 4], [1.0, 9.0, 2.0, 3.0], loss="log_cosh", tol=0.01)
-    >>> bool((rough.upper - rough.lower).max() <= 0.01)
-    True
     """
     the_loss = loss_of(loss)
-    rising = check_direction(increasing, auto=True)
-    check_bounds(bounds)  # before anything is read
+    rising = options.check_direction(increasing, auto=True)
+    options.check_bounds(bounds)  # before anything is read
     budget = solve.Budget(
-        check_tolerance(tol), check_round_count(max_rounds),
-        time.monotonic() + check_seconds(max_seconds),
+        options.check_tolerance(tol), options.check_round_count(max_rounds),
+        time.monotonic() + options.check_seconds(max_seconds),
         threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
-    columns = read_columns(scores, targets, sample_weight)
-    check_parameter_length(the_loss, len(columns[0]))
+    columns = inputs.read_columns(scores, targets, sample_weight)
+    checks.check_parameter_length(the_loss, len(columns[0]))
     return of_columns(columns, the_loss, rising, bounds, budget, n_threads)
 
 
 def of_columns(
-    columns: Columns,
-    loss: Loss,
-    rising: bool | None,
-    bounds: Bounds,
-    budget: solve.Budget,
-    n_threads: int | None,
+    columns: Columns, loss: Loss, rising: bool | None, bounds: Bounds, budget: solve.Budget, n_threads: int | None
 ) -> Staircase:
     """The staircase of columns of equal length whose entries have not been checked."""
     if not loss.is_mean:
-        return _by_loss(columns, loss, rising, bounds, budget)
+        return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
     limits = limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(columns[0]))
     if rising is not None and len(columns[0]) <= sorted_rows.FEW_ROWS:
@@ -182,12 +147,12 @@ def of_columns(
             return Staircase._of_table(table, loss, rising)
     # directions are compared by the means of steps, which are unknown once values are clipped to bounds
     signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
-    rows = guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
+    rows = checks.guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
     try:
-        rows = rows if rows is not None else check_rows(*columns, loss, workers)
+        rows = rows if rows is not None else checks.check_rows(*columns, loss, workers)
         found = _stairs(rows, loss, signs, first_limits, workers)
     except survey.NotLabels:
-        rows = check_rows(*columns, loss, workers)
+        rows = checks.check_rows(*columns, loss, workers)
         found = _stairs(rows, loss, signs, first_limits, workers)
     if len(found) == 1:
         return found[0]
@@ -198,7 +163,7 @@ def of_columns(
 
 def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
     """The bounds of values: the range of the loss, within the given bounds."""
-    low, high = check_bounds(bounds)
+    low, high = options.check_bounds(bounds)
     return max(low, loss.value_range[0]), min(high, loss.value_range[1])
 
 
@@ -214,32 +179,27 @@ def costs_no_more(loss: Loss, one: Staircase, other: Staircase, bounds: tuple[fl
 
 
 def _by_loss(
-    columns: Columns,
-    loss: Loss,
-    rising: bool | None,
-    bounds: object,
-    budget: solve.Budget,
-    names: tuple[str, str] = ("targets", "sample_weight"),
+    columns: Columns, loss: Loss, rising: bool | None, bounds: object, budget: solve.Budget, names: tuple[str, str]
 ) -> Staircase:
     """The staircase under a loss whose minimiser is not the mean."""
-    limits = check_bounds(bounds)
     if rising is None:
-        check_is_comparable(loss)
-    samples, sorted_loss = samples_of(*check_rows_and_parameters(*copy_targets_and_weights(columns), loss, names))
-    found = []
+        checks.check_is_comparable(loss)
+    columns = inputs.copy_targets_and_weights(columns)
+    samples, sorted_loss = samples_of(*checks.check_rows_and_parameters(*columns, loss, names))
+    found, limits = [], options.check_bounds(bounds)
     for sign in (rising,) if rising is not None else (True, False):
         steps = solve.fit_samples(samples, sorted_loss, decreasing=not sign, bounds=limits, budget=budget)
         steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
         found.append(Staircase._of_steps(steps, loss, sign))
     best = found[0]
-    if len(found) > 1:
-        best = found[0] if solve.total_loss_is_no_greater(samples, sorted_loss, *found) else found[1]
-    refuse_infinite_steps(best.values, infinite_allowed(bounds), rising=best.increasing)
+    if len(found) > 1 and not solve.total_loss_is_no_greater(samples, sorted_loss, *found):
+        best = found[1]
+    checks.refuse_infinite_steps(best.values, options.infinite_allowed(bounds), rising=best.increasing)
     return best
 
 
 def _stairs(
-    rows: Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
+    rows: checks.Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
 ) -> list[Staircase]:
     """The staircases that rise, fall, or both; raises survey.NotLabels if the guess of labels was wrong."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
@@ -279,9 +239,8 @@ def isotonic_regression(
     increasing : bool, default True
         Whether the result rises or falls.
     loss : str or Loss, default "squared"
-        A loss of `staircase_fast.losses`, or its name.
     n_threads : int, optional
-        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
+        As in `fit`.
 
     Returns
     -------
@@ -302,27 +261,27 @@ def isotonic_regression(
     array([0, 6, 7])
     """
     the_loss = loss_of(loss)
-    rising = check_direction(increasing, auto=False)
-    targets = read_targets("y", y)
-    w = read_weights("weights", weights, "y", targets)
+    rising = options.check_direction(increasing, auto=False)
+    targets = inputs.read_targets("y", y)
+    w = inputs.read_weights("weights", weights, "y", targets)
     n = len(targets)
-    check_parameter_length(the_loss, n)
+    checks.check_parameter_length(the_loss, n)
+    workers = threads.num_threads(n_threads, n)
     if not the_loss.is_mean:
         places = np.arange(n, dtype=np.float64)
-        budget = solve.Budget(n_threads=threads.num_threads(n_threads, n))
-        stairs = _by_loss((places, targets, w), the_loss, rising, None, budget, ("y", "weights"))
+        columns, budget = (places, targets, w), solve.Budget(n_threads=workers)
+        stairs = _by_loss(columns, the_loss, rising, None, budget, ("y", "weights"))
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
-    workers = threads.num_threads(n_threads, n)
     if n <= sorted_rows.FEW_ROWS:
         result = sorted_rows.regress_few(targets, w, the_loss, decreasing=not rising)
         if result is not None:
             return IsotonicResult(*result)
 
     x, extent, w_extent = summary_of(targets, w, workers)
-    check_targets("y", targets, extent, the_loss)
-    present = check_weights("weights", w, w_extent)
+    checks.check_targets("y", targets, extent, the_loss)
+    present = inputs.check_weights("weights", w, w_extent)
     if present is not None:
         targets, w = targets[present], w[present]
     starts, step_weights = sorted_rows.merge(

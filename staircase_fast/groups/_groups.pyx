@@ -1,7 +1,7 @@
 """Gather the rows of each group, and fit many small groups in one call.
 
 Rows that are not adjacent are first scattered into parts, ranges of groups whose rows fit the cache: writing to as many
-places as there are groups would miss the cache at every row.  `fit_partitioned` then sorts each part by group.
+places as there are groups would miss the cache at every row.  `fit_parts` then sorts each part by group.
 
 A row in a part is a few adjacent 32-bit words, as few as possible, because fresh memory is slow:
 
@@ -10,7 +10,7 @@ A row in a part is a few adjacent 32-bit words, as few as possible, because fres
 
 Preconditions: n >= 1, contiguous columns, weights > 0, finite targets that are exact in doubles, a Scale for the
 largest group, and room for as many steps as rows.  Scores may be NaN and guessed labels may be other numbers: then the
-kernels report it.  Groups may change after `scan_numbers`: rows then get any group, but memory stays valid.
+kernels report it.  Groups may change during a call: rows then get any group, but memory stays valid.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -47,18 +47,6 @@ cdef inline double double_in(const uint32_t *words) noexcept nogil:
     return value
 
 
-def scan_numbers(const integer[::1] groups not None):
-    """The smallest and the largest group, and the number of stretches of consecutive rows of one group."""
-    cdef integer low = groups[0], high = groups[0]
-    cdef Py_ssize_t i, runs = 1
-    with nogil:
-        for i in range(1, groups.shape[0]):
-            low = groups[i] if groups[i] < low else low
-            high = groups[i] if groups[i] > high else high
-            runs += groups[i] != groups[i - 1]
-    return low, high, runs
-
-
 def number_rows(
     const integer[::1] groups not None,        # IN
     int64_t low,                               # IN  the smallest group
@@ -74,25 +62,10 @@ def number_rows(
             own = <uint64_t><int64_t>groups[i] - <uint64_t>low
             if ranked:
                 own = <uint64_t>ranks[own] if own < n_ranks else 0
-            if own >= n_numbers:                          # a group that changed after `scan_numbers`
+            if own >= n_numbers:                          # a group that changed after `low` was found
                 own = 0
             numbers[i] = <int32_t>own
             counts[own] += 1
-
-
-def find_begins(
-    const int32_t[::1] numbers not None,       # IN
-    int64_t[::1] begins not None,              # OUT the first row of each number
-):
-    """Return the number of stretches of one number: more than numbers in use if rows of a number are not adjacent."""
-    cdef Py_ssize_t i, runs = 1
-    with nogil:
-        begins[numbers[0]] = 0
-        for i in range(1, numbers.shape[0]):
-            if numbers[i] != numbers[i - 1]:
-                begins[numbers[i]] = i
-                runs += 1
-    return runs
 
 
 def scatter(
@@ -102,20 +75,20 @@ def scatter(
     const int32_t[::1] numbers not None,       # IN
     const uint16_t[::1] part_of not None,      # IN  the part of each number
     int64_t[::1] places not None,              # IN/OUT where the next row of each part goes
-    uint32_t[:, ::1] rows not None,            # OUT with ONE_DOUBLE columns for labels
+    uint32_t[:, ::1] rows not None,            # OUT with one of ROW_WORDS columns
 ):
     """Return False if a target that should be 0 or 1 is not."""
     cdef Py_ssize_t n = scores.shape[0], start = 0, size
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
-    cdef bint labels = rows.shape[1] == ONE_DOUBLE, fine = True
+    cdef bint fine = True
     with nogil:
         while start < n and fine:
             size = min(BATCH, n - start)
-            if labels:
+            if rows.shape[1] == ONE_DOUBLE:
                 fine = are_labels(&targets[start], size)
             scatter_batch(
                 &scores[start], &targets[start], w if w == NULL else w + start, &numbers[start], size, &part_of[0],
-                &places[0], &rows[0, 0], labels
+                &places[0], &rows[0, 0], rows.shape[1]
             )
             start += size
     return bool(fine)
@@ -123,41 +96,27 @@ def scatter(
 
 cdef inline void scatter_batch(
     const floating *x, const number *y, const double *w, const int32_t *numbers, Py_ssize_t n,
-    const uint16_t *part_of, int64_t *places, uint32_t *rows, bint labels
+    const uint16_t *part_of, int64_t *places, uint32_t *rows, Py_ssize_t width
 ) noexcept nogil:
-    cdef uint16_t parts[BATCH]
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, part
     cdef uint32_t *out
     for i in range(n):
-        parts[i] = part_of[numbers[i]]
-    if labels:
-        for i in range(n):
-            out = next_row(rows, ONE_DOUBLE, places + parts[i])
+        part = part_of[numbers[i]]
+        out = rows + width * places[part]
+        places[part] += 1
+        put(out + 1, <double>x[i] + 0.0)                  # -0.0 becomes the 0.0 it equals
+        if width == ONE_DOUBLE:
             out[0] = <uint32_t>numbers[i] << 1 | (y[i] != 0)
-            put(out + 1, <double>x[i] + 0.0)              # -0.0 becomes the 0.0 it equals
-    elif w == NULL:
-        for i in range(n):
-            out = next_row(rows, TWO_DOUBLES, places + parts[i])
+        else:
             out[0] = <uint32_t>numbers[i]
-            put(out + 1, <double>x[i] + 0.0)
             put(out + 3, <double>y[i])
-    else:
-        for i in range(n):
-            out = next_row(rows, THREE_DOUBLES, places + parts[i])
-            out[0] = <uint32_t>numbers[i]
-            put(out + 1, <double>x[i] + 0.0)
-            put(out + 3, <double>y[i])
-            put(out + 5, w[i])
-
-
-cdef inline uint32_t *next_row(uint32_t *rows, int width, int64_t *place) noexcept nogil:
-    place[0] += 1
-    return rows + width * (place[0] - 1)
+            if width == THREE_DOUBLES:
+                put(out + 5, w[i])
 
 
 def work_size(Py_ssize_t max_rows, Py_ssize_t part_rows, int n_words):
     """Words of work for groups of up to `max_rows` rows in parts of up to `part_rows` rows."""
-    return max_rows * (11 + n_words) + MOST_DIGITS // 2 + 4 * part_rows
+    return max_rows * (10 + n_words) + 1 + MOST_DIGITS // 2 + 4 * part_rows
 
 
 cdef Task new_task(
@@ -170,12 +129,11 @@ cdef Task new_task(
     room.rows = <RankedRow *>work
     room.spare = room.rows + n
     room.starts = <Py_ssize_t *>(room.spare + n)
-    room.y = <double *>(room.starts + n)
+    room.y = <double *>(room.starts + n + 1)
     room.w = room.y + n
-    room.digits = <uint32_t *>(room.w + n)
-    room.tied = <uint8_t *>(room.digits + n)
+    room.tied = <uint8_t *>(room.w + n)       # one word for both flags
     room.known = room.tied + n
-    room.ends = room.digits + 4 * n           # a word for digits, and one for both flags
+    room.ends = <uint32_t *>(room.w + 2 * n)
     room.words = <uint64_t *>(room.ends + MOST_DIGITS)
     task.stack = empty_stack(unpacked(scale), decreasing, room.starts, NULL, NULL)
     task.stack.known = room.known
@@ -189,9 +147,13 @@ cdef Task new_task(
     return task
 
 
-def fit_partitioned(
-    const uint32_t[:, ::1] rows not None,      # IN  from `scatter`
-    const int64_t[::1] starts not None,        # IN  rows before each group, and one more entry
+def fit_parts(
+    const floating[::1] scores not None,       # IN  the rows of each group are adjacent, unless there are `rows`
+    const number[::1] targets not None,        # IN
+    const double[::1] given_weights not None,  # IN  or empty: all are 1
+    const uint32_t[:, ::1] rows not None,      # IN  from `scatter`; or none: each group is a part
+    const int64_t[::1] begins not None,        # IN  first row of each group
+    const int64_t[::1] sizes not None,         # IN  rows of each group
     const int64_t[::1] parts not None,         # IN  first group of each part, and one more entry
     Py_ssize_t first, Py_ssize_t last,         # IN  fit the groups of parts [first, last)
     object scale not None,                     # IN  exact.Scale
@@ -200,13 +162,14 @@ def fit_partitioned(
     Py_ssize_t max_rows,                       # IN  of a group
     Py_ssize_t part_rows,                      # IN  of a part
     uint64_t[::1] work not None,               # work: work_size(max_rows, part_rows, words of exact sums)
-    int64_t[::1] places not None,              # work: one entry per group
+    int64_t[::1] places not None,              # work: one entry per group, if there are `rows`
     int64_t[::1] n_steps not None,             # OUT of each group
     double[::1] left not None,                 # OUT steps, one group after the other
     double[::1] right not None, double[::1] values not None, double[::1] weights not None,
     int64_t[::1] counts not None,
 ):
-    """Return the number of steps, or -1 if a score is NaN."""
+    """Return the number of steps, or -1 if a score is NaN or a label is neither 0 nor 1."""
+    cdef const double *w = &given_weights[0] if given_weights.shape[0] else NULL
     cdef Py_ssize_t width = rows.shape[1], p, group, start, n
     cdef Task task = new_task(
         scale, decreasing, lo, hi, max_rows, part_rows, &work[0], width == ONE_DOUBLE, width == THREE_DOUBLES
@@ -215,85 +178,67 @@ def fit_partitioned(
     task.steps = Steps(&left[0], &right[0], &values[0], &weights[0], &counts[0], 0)
     with nogil:
         for p in range(first, last):
-            start = starts[parts[p]]
+            start = begins[parts[p]]
+            n = 0
             for group in range(parts[p], parts[p + 1]):
-                places[group] = starts[group] - start
-            n = starts[parts[p + 1]] - start
+                if rows.shape[0]:
+                    places[group] = n
+                n += sizes[group]
             if n == 0:
                 continue
             assert n <= part_rows
-            sort_by_group(&task.columns, &rows[start, 0], width, n, &places[0])
-            fine = fine and (task.columns.labels == NULL or not has_nan(task.columns.x, n))
+            if rows.shape[0]:
+                sort_by_group(&task.columns, &rows[start, 0], width, n, &places[0])
+            else:
+                fine = copy_rows(&task.columns, &scores[start], &targets[start], w if w == NULL else w + start, n)
+            fine = fine and not has_nan(task.columns.x, n)
             if not fine:
                 break
-            for group in range(parts[p], parts[p + 1]):
-                n_steps[group] = fit_one(&task, starts[group] - start, starts[group + 1] - starts[group])
+            fit_groups(&task, &sizes[0], parts[p], parts[p + 1], &n_steps[0])
     return task.steps.n if fine else -1
+
+
+cdef void fit_groups(
+    Task *task, const int64_t *sizes, Py_ssize_t first, Py_ssize_t last, int64_t *n_steps
+) noexcept nogil:
+    """Fit the groups [first, last), whose rows are one after the other in `task.columns`."""
+    cdef Py_ssize_t group, start = 0
+    for group in range(first, last):
+        n_steps[group] = fit_one(task, start, sizes[group])
+        start += sizes[group]
+
+
+cdef inline bint copy_rows(
+    Columns *columns, const floating *x, const number *y, const double *w, Py_ssize_t n
+) noexcept nogil:
+    """Return False if a target that should be 0 or 1 is not."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        columns.x[i] = <double>x[i] + 0.0
+    if columns.labels != NULL:
+        for i in range(n):
+            columns.labels[i] = y[i] != 0
+        return are_labels(y, n)
+    for i in range(n):
+        columns.y[i] = <double>y[i]
+        if w != NULL:
+            columns.w[i] = w[i]
+    return True
 
 
 cdef inline void sort_by_group(
     Columns *columns, const uint32_t *rows, Py_ssize_t width, Py_ssize_t n, int64_t *places
 ) noexcept nogil:
-    cdef Py_ssize_t at
-    if width == ONE_DOUBLE:
-        for _ in range(n):
-            at = places[rows[0] >> 1]
-            places[rows[0] >> 1] = at + 1
-            columns.x[at] = double_in(rows + 1)
-            columns.labels[at] = rows[0] & 1
-            rows += ONE_DOUBLE
-        return
+    cdef Py_ssize_t at, group
     for _ in range(n):
-        at = places[rows[0]]
-        places[rows[0]] = at + 1
+        group = rows[0] >> 1 if width == ONE_DOUBLE else rows[0]
+        at = places[group]
+        places[group] = at + 1
         columns.x[at] = double_in(rows + 1)
-        columns.y[at] = double_in(rows + 3)
-        if width == THREE_DOUBLES:
-            columns.w[at] = double_in(rows + 5)
+        if width == ONE_DOUBLE:
+            columns.labels[at] = rows[0] & 1
+        else:
+            columns.y[at] = double_in(rows + 3)
+            if width == THREE_DOUBLES:
+                columns.w[at] = double_in(rows + 5)
         rows += width
-
-
-def fit_adjacent(
-    const floating[::1] scores not None,       # IN  rows of a group are consecutive
-    const number[::1] targets not None,        # IN
-    const double[::1] given_weights not None,  # IN  or empty: all are 1
-    bint labels,                               # IN  whether targets seem to be 0 and 1
-    const int64_t[::1] begins not None,        # IN  first row of each group
-    const int64_t[::1] sizes not None,         # IN  rows of each group
-    Py_ssize_t first, Py_ssize_t last,         # IN  fit the groups [first, last)
-    object scale not None,                     # IN  exact.Scale
-    bint decreasing,
-    double lo, double hi,
-    Py_ssize_t max_rows,                       # IN  of a group
-    uint64_t[::1] work not None,               # work: work_size(max_rows, max_rows, words of exact sums)
-    int64_t[::1] n_steps not None,             # OUT of each group
-    double[::1] left not None,                 # OUT steps, one group after the other
-    double[::1] right not None, double[::1] values not None, double[::1] weights not None,
-    int64_t[::1] counts not None,
-):
-    """Return the number of steps, or -1 if a score is NaN or a label is neither 0 nor 1."""
-    cdef const double *w = &given_weights[0] if given_weights.shape[0] else NULL
-    cdef Task task = new_task(scale, decreasing, lo, hi, max_rows, max_rows, &work[0], labels, w != NULL)
-    cdef Py_ssize_t group, start, n, i
-    cdef bint fine = True
-    task.steps = Steps(&left[0], &right[0], &values[0], &weights[0], &counts[0], 0)
-    with nogil:
-        for group in range(first, last):
-            start = begins[group]
-            n = sizes[group]
-            assert n <= max_rows
-            for i in range(n):
-                task.columns.x[i] = <double>scores[start + i] + 0.0     # -0.0 becomes the 0.0 it equals
-            if labels:
-                fine = are_labels(&targets[start], n) and not has_nan(task.columns.x, n)
-                if not fine:
-                    break
-                for i in range(n):
-                    task.columns.labels[i] = targets[start + i] != 0
-            else:
-                for i in range(n):
-                    task.columns.y[i] = <double>targets[start + i]
-                    if w != NULL:
-                        task.columns.w[i] = w[start + i]
-            n_steps[group] = fit_one(&task, 0, n)
-    return task.steps.n if fine else -1

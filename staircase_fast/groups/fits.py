@@ -15,7 +15,6 @@ from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.fitting import costs_no_more, limits_of, of_columns
 from staircase_fast.groups import grouped
-from staircase_fast.groups.map_fields import MapFields
 from staircase_fast.groups.readers import NO_RANKS, GroupColumn, group_column, read_score_table, read_table
 from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.inputs.columns import Column, read_array
@@ -159,7 +158,7 @@ def fit_columns(
     check_parameter_length(options.loss, n)
     if options.loss.per_sample:
         options = options._replace(loss=options.loss.of_rows(np.tile(np.arange(n), k)))
-    column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, k, None, NO_RANKS)
+    column = GroupColumn(np.repeat(np.arange(k, dtype=np.int32), n), 0, k, None, NO_RANKS)
     try:
         return _fit((x.reshape(-1), y.reshape(-1), w.reshape(-1)), column, options)
     except InvalidInputError as error:
@@ -194,7 +193,7 @@ def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMa
     workers = threads.num_threads(options.n_threads, len(x))
     groups = grouped.number_rows(column, workers)
     if loss.is_mean and groups.sizes.max() < survey.FEW_ROWS and look_like_labels(y, w, loss):
-        with contextlib.suppress(grouped.NotLabels):
+        with contextlib.suppress(survey.NotLabels):
             fitted, rising = _fit_means(columns, groups, options, (LABELS, UNIT_WEIGHTS), workers)
             return _map_of(column, groups, fitted, loss, rising)
     extents = y_extent, w_extent = check_entries(x, y, w, loss, workers)
@@ -206,10 +205,7 @@ def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMa
     if present is not None:
         columns = x[present], y[present], w[present]
         present_groups = grouped.select_rows(groups, present, workers)
-    try:
-        fitted, rising = _fit_means(columns, present_groups, options, extents, workers)
-    except grouped.NotLabels:
-        raise RuntimeError("`scores` or `targets` changed during the call and are no longer valid.") from None
+    fitted, rising = _fit_means(columns, present_groups, options, extents, workers)
     return _map_of(column, groups, fitted, loss, rising)
 
 
@@ -292,7 +288,7 @@ def _map_of(
     if loss.per_sample and len(loss.sort_keys()) > 0:  # rows have parameters of their own
         loss, rows = loss.of_rows(_order(groups)), np.append(0, np.cumsum(groups.sizes[used]))
     offsets = np.append(0, np.cumsum(fitted.n_steps[used]))
-    return StaircaseMap._of_fields(MapFields(keys, offsets, fitted.steps, loss, rising, rows))
+    return StaircaseMap._of_fields((keys, offsets, fitted.steps, loss, rising, rows))
 
 
 def _order(groups: grouped.Groups) -> NDArray[np.intp]:
@@ -309,8 +305,16 @@ def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Group
         rows = order[ends[place] : ends[place + 1]]
         loss = options.loss.of_rows(rows) if options.loss.per_sample else options.loss
         own = x[rows], y[rows], w[rows] if len(w) else w
-        with _naming_group(column.key(place), rows):
+        try:
             found.append(of_columns(own, loss, options.rising, options.bounds, limits, options.n_threads))
+        except InvalidInputError as error:
+            error.group = column.key(place)
+            if error.argument in _COLUMNS and error.index is not None:
+                error.index = int(rows[error.index])
+            raise
+        except Exception as error:  # of a user's own function
+            error.add_note(f"in group {column.key(place)!r}")
+            raise
     n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
     n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
     exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)
@@ -318,18 +322,3 @@ def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Group
     steps = Steps(*(np.concatenate([getattr(stairs, name) for stairs in found]) for name in names))
     rising = np.array([stairs.increasing for stairs in found])
     return _map_of(column, groups, grouped.Fitted(n_steps, steps), options.loss, rising)
-
-
-@contextlib.contextmanager
-def _naming_group(key: Any, rows: NDArray[np.intp]) -> Iterator[None]:
-    """Name the group, and the row of the input, in errors that are raised inside."""
-    try:
-        yield
-    except InvalidInputError as error:
-        error.group = key
-        if error.argument in _COLUMNS and error.index is not None:
-            error.index = int(rows[error.index])
-        raise
-    except Exception as error:  # of a user's own function
-        error.add_note(f"in group {key!r}")
-        raise

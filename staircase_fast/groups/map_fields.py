@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from staircase_fast.staircase.steps import Steps, check_steps
 from staircase_fast.storage import archive, documents
 from staircase_fast.storage.documents import refuse_field
 
-if TYPE_CHECKING:
-    from staircase_fast.groups.staircase_map import StaircaseMap
-
 FORMAT = "staircase_fast map"
 VERSION = 1
 
@@ -41,20 +38,13 @@ _TYPES |= dict.fromkeys(("offsets", "counts", "rows", "key_ends"), (1, "i8"))
 _TYPES |= {"increasing": (1, "b1"), "keys": (1, " ".join(_KEY_TYPES.values()))}
 
 
-class MapFields(NamedTuple):
-    """Valid fields of a StaircaseMap, in arrays that belong to it."""
-
-    keys: list[Any]
-    offsets: NDArray[np.int64]
-    steps: Steps
-    loss: Loss
-    increasing: NDArray[np.bool_]
-    rows: NDArray[np.int64] | None
+# valid fields of a StaircaseMap, in arrays that belong to it: keys, offsets, steps, loss, increasing, rows
+Fields = tuple[list[Any], NDArray[np.int64], Steps, Loss, NDArray[np.bool_], NDArray[np.int64] | None]
 
 
 def check_fields(
     keys: list[Any], offsets: Any, columns: tuple[Any, ...], loss: Loss, increasing: Any, rows: Any
-) -> MapFields:
+) -> Fields:
     """Check the arguments of `StaircaseMap`; `columns` are those of `Steps`."""
     own: list[Key] = [check_key("keys", key, place) for place, key in enumerate(keys)]
     if not own:
@@ -74,7 +64,7 @@ def check_fields(
     row_borders = None if rows is None else _check_offsets("rows", rows, len(own))
     if row_borders is not None:
         check_parameter_length(loss, int(row_borders[-1]))
-    return MapFields(own, borders, steps, loss, directions, row_borders)
+    return own, borders, steps, loss, directions, row_borders
 
 
 def _check_offsets(argument: str, given: Any, n: int) -> NDArray[np.int64]:
@@ -93,9 +83,9 @@ def key_array(keys: list[Any]) -> NDArray[Any]:
     return np.array(keys, dtype=np.uint64 if keys[-1] >= 2**63 else np.bool_ if isinstance(keys[0], bool) else np.int64)
 
 
-def write(path: str | os.PathLike[str], given: StaircaseMap) -> None:
-    """Write a map atomically."""
-    arrays = {name: part for name, part in given.parts().items() if part is not None}
+def write(path: str | os.PathLike[str], given: dict[str, Any]) -> None:
+    """Write the arguments of `StaircaseMap` atomically."""
+    arrays = {name: part for name, part in given.items() if part is not None}
     keys, loss = arrays.pop("keys"), arrays.pop("loss")
     kind = type(keys[0]).__name__
     if kind == "str":

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_missing
-from staircase_fast.groups import _groups
 from staircase_fast.inputs.columns import Column, as_array, as_exact_float, exports_arrow, made_by, read_array
 
 Key = bool | int | str
@@ -26,7 +25,6 @@ class GroupColumn(NamedTuple):
     numbers: Column  # uint8, int32 or int64; at least one, unless there are no rows
     low: int  # the smallest number
     size: int  # the number of places; not all need have rows
-    runs: int  # number of stretches of consecutive rows of one group
     keys: list[Any] | None  # None: the numbers are the keys
     ranks: NDArray[np.int32]  # the place of each number from `low` on; empty if numbers are keys: low, low + 1, ..
 
@@ -65,7 +63,7 @@ def group_column(given: Any, n: int) -> GroupColumn:
         found = f"got {n} and {shape[0]} entries"
         raise InvalidInputError("scores", "must have one entry per row", other="groups", found=found)
     if n == 0:
-        return GroupColumn(np.empty(0, dtype=np.int32), 0, 0, 0, [], NO_RANKS)
+        return GroupColumn(np.empty(0, dtype=np.int32), 0, 0, [], NO_RANKS)
     found_column: GroupColumn = read(given)
     return found_column
 
@@ -131,18 +129,16 @@ def _from_numpy(array: Column) -> GroupColumn:
 
 def _from_integers(array: Column) -> GroupColumn:
     """Integers are numbers themselves, unless they are far apart."""
-    keys: list[Any] | None = [False, True] if array.dtype.kind == "b" else None
-    if keys is not None:
-        array = array.view(np.uint8)
-    elif array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        return _from_distant_integers(array)
-    numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
-    low, high, runs = _groups.scan_numbers(numbers)
-    if keys is not None:
-        return GroupColumn(numbers, 0, 2, runs, keys, np.arange(2, dtype=np.int32))
-    if high - low >= len(numbers) + _MAX_UNUSED:
-        return _from_distant_integers(numbers)
-    return GroupColumn(numbers, int(low), int(high - low) + 1, runs, None, NO_RANKS)
+    if array.dtype.kind == "b":
+        bits = np.require(array, requirements=["C", "A"]).view(np.uint8)
+        return GroupColumn(bits, 0, 2, [False, True], np.arange(2, dtype=np.int32))
+    if array.dtype != np.uint64 or array.max() <= np.iinfo(np.int64).max:
+        numbers = np.require(array, _number_type(array.dtype), ["C", "A"])
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low < len(numbers) + _MAX_UNUSED:
+            return GroupColumn(numbers, low, high - low + 1, None, NO_RANKS)
+    keys, places = np.unique(array, return_inverse=True)
+    return GroupColumn(places, 0, len(keys), keys.tolist(), np.arange(len(keys), dtype=np.int32))
 
 
 def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
@@ -152,28 +148,21 @@ def _number_type(given: np.dtype[Any]) -> type[np.integer[Any]]:
     return np.int32 if given.itemsize < 4 or (given.itemsize == 4 and given.kind == "i") else np.int64
 
 
-def _from_distant_integers(array: Column) -> GroupColumn:
-    keys, numbers = np.unique(array, return_inverse=True)
-    runs = _groups.scan_numbers(numbers)[2]
-    return GroupColumn(numbers, 0, len(keys), runs, keys.tolist(), np.arange(len(keys), dtype=np.int32))
-
-
 def _from_codes(codes: Column, values: list[Any]) -> GroupColumn:
     """Codes are positions in a list of keys, which may repeat; negative codes are missing entries."""
     numbers = codes.astype(_number_type(codes.dtype))  # a copy: np.bincount trusts that entries do not change
-    low, high, runs = _groups.scan_numbers(numbers)
-    if low < 0:
+    if numbers.min() < 0:
         refuse_missing("groups", "None", int(np.argmax(numbers < 0)))
-    used = np.flatnonzero(np.bincount(numbers, minlength=high + 1))
+    used = np.flatnonzero(np.bincount(numbers))
     used_keys = [values[code] for code in used.tolist()]
     if set(map(type, used_keys)) not in ({bool}, {str}):
         used_keys = _check_keys(used_keys, lambda position: int(np.argmax(numbers == used[position])))
     keys = sorted(set(used_keys))
     check_signs("groups", keys)
     places = {key: place for place, key in enumerate(keys)}
-    ranks = np.zeros(high + 1, dtype=np.int32)
+    ranks = np.zeros(used[-1] + 1, dtype=np.int32)
     ranks[used] = [places[key] for key in used_keys]
-    return GroupColumn(numbers, 0, len(keys), runs, keys, ranks)
+    return GroupColumn(numbers, 0, len(keys), keys, ranks)
 
 
 def _from_pandas(given: Any) -> GroupColumn:
@@ -219,11 +208,6 @@ def _from_pyarrow(given: Any) -> GroupColumn:
         return _from_codes(columns_arrow.read("groups", given.indices), given.dictionary.to_pylist())
     is_integer = re.fullmatch(r"u?int\d+", kind)
     return _from_numpy(columns_arrow.read("groups", given) if is_integer else np.asarray(given))
-
-
-def refuse_unseen(key: Key, row: int) -> NoReturn:
-    """Raise an error for a group that was not fitted."""
-    raise InvalidInputError("", "was not fitted", found="pass `default=` for unseen groups", group=key, index=row)
 
 
 def read_table(argument: str, given: Any, *, exact: bool = False) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_entries
 from staircase_fast.groups import map_fields
-from staircase_fast.groups.map_fields import MapFields
-from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table, refuse_unseen
+from staircase_fast.groups.map_fields import Fields
+from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
 from staircase_fast.inputs.columns import Column, read_float_column
 from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
 from staircase_fast.inputs.rows import refuse_nan
@@ -23,7 +23,7 @@ from staircase_fast.staircase import _lookup
 from staircase_fast.staircase.middles import centered_ends
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps
-from staircase_fast.storage import files
+from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds, public_class
 
 _put = object.__setattr__  # a StaircaseMap sets its own attributes; nobody else can
@@ -31,7 +31,7 @@ _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lowe
 
 
 @public_class("staircase_fast")
-class StaircaseMap(Mapping[Key, Staircase]):
+class StaircaseMap(Saved, Mapping[Key, Staircase]):
     """Staircases by the keys of their groups.
 
     Returned by `staircase_fast.fit_groups`, `fit_columns` and `load`.  It is a mapping: `found[key]` is a `Staircase`,
@@ -116,15 +116,16 @@ class StaircaseMap(Mapping[Key, Staircase]):
         self._set(map_fields.check_fields(list(keys), offsets, columns, loss_of(loss), increasing, rows))
 
     @classmethod
-    def _of_fields(cls, fields: MapFields) -> StaircaseMap:
+    def _of_fields(cls, fields: Fields) -> StaircaseMap:
         """A map of valid fields, whose arrays it takes over."""
         found = cls.__new__(cls)
         found._set(fields)
         return found
 
-    def _set(self, fields: MapFields) -> None:
-        columns = (fields.steps.values if column is None else column for column in fields.steps)
-        own = fields.offsets, *columns, fields.increasing, fields.rows, fields.loss, fields.keys, None
+    def _set(self, fields: Fields) -> None:
+        keys, offsets, steps, loss, increasing, rows = fields
+        columns = (steps.values if column is None else column for column in steps)
+        own = offsets, *columns, increasing, rows, loss, keys, None
         for name, value in zip((*_ARRAYS, "rows", "loss", "_keys", "_places"), own, strict=True):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -213,7 +214,9 @@ class StaircaseMap(Mapping[Key, Staircase]):
         result, unseen = self._evaluate(queries, column, places, how, outside == "nan", workers)
         if len(unseen):
             if default is None:
-                refuse_unseen(column.key_of(int(column.numbers[unseen[0]])), int(unseen[0]))
+                group, row = column.key_of(int(column.numbers[unseen[0]])), int(unseen[0])
+                found = "pass `default=` for unseen groups"
+                raise InvalidInputError("", "was not fitted", found=found, group=group, index=row)
             result[unseen] = default.predict(
                 queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
             )
@@ -371,52 +374,12 @@ class StaircaseMap(Mapping[Key, Staircase]):
         columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
         return pandas.DataFrame({"group": keys, **columns, "count": self.counts})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a file atomically: on an error, an existing file stays as it is.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file to write.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import staircase_fast as sf
-        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found.save(Path(folder, "map.npz"))
-        ...     sf.StaircaseMap.load(Path(folder, "map.npz")) == found
-        True
-        """
-        map_fields.write(path, self)
+    def _write(self, path: str | os.PathLike[str]) -> None:
+        map_fields.write(path, self.parts())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> StaircaseMap:
-        """Read a file that `save` wrote.  All fields are checked; nothing is executed.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file to read.
-
-        Returns
-        -------
-        StaircaseMap
-
-        Examples
-        --------
-        Missing or corrupted files raise an error:
-
-        >>> import staircase_fast as sf
-        >>> sf.StaircaseMap.load("no such file")
-        Traceback (most recent call last):
-            ...
-        FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
-        """
-        with files.named(path):
-            return cls(**map_fields.read(path))
+    def _read(cls, path: str | os.PathLike[str]) -> Self:
+        return cls(**map_fields.read(path))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StaircaseMap):

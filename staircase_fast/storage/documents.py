@@ -26,11 +26,11 @@ _MAX_NAME = 80  # characters of a field name in a message
 
 
 class Saved:
-    """Base of classes that are saved as JSON: they define `to_json` and `from_json`."""
+    """Base of classes with `save` and `load`: they define `to_json` and `from_json`, or `_write` and `_read`."""
 
     __slots__ = ()
 
-    _WHAT: ClassVar[str]  # names the content of a file in messages
+    _WHAT: ClassVar[str]  # names the content of a JSON file in messages
 
     if TYPE_CHECKING:
 
@@ -38,8 +38,17 @@ class Saved:
         @classmethod
         def from_json(cls, text: str) -> Self: ...
 
+    def _write(self, path: str | os.PathLike[str]) -> None:
+        text = self.to_json().encode()
+        with files.replacing(path) as file:
+            file.write(text)
+
+    @classmethod
+    def _read(cls, path: str | os.PathLike[str]) -> Self:
+        return cls.from_json(files.read_text(path, cls._WHAT))
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file atomically: on an error, an existing file stays as it is.
+        """Write to a file atomically: on an error, an existing file stays as it is.
 
         Parameters
         ----------
@@ -57,13 +66,11 @@ class Saved:
         ...     sf.Staircase.load(Path(folder, "stairs.json")) == stairs
         True
         """
-        text = self.to_json().encode()
-        with files.replacing(path) as file:
-            file.write(text)
+        self._write(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that `save` wrote.
+        """Read a file that `save` wrote.  All fields are checked; nothing is executed.
 
         Parameters
         ----------
@@ -86,7 +93,7 @@ class Saved:
         FileNotFoundError: [Errno 2] No such file or directory: 'no such file'
         """
         with files.named(path):
-            return cls.from_json(files.read_text(path, cls._WHAT))
+            return cls._read(path)
 
 
 def document_of(

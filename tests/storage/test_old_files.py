@@ -65,11 +65,18 @@ def test_an_old_file_equals_a_fresh_fit(name):
 
 
 def assert_same_fit(loaded, fresh):
-    """All fields are equal; proven bounds may become wider or narrower from version to version."""
+    """All fields are equal to the last bit, except bounds that are proven by rounds of bisection.
+
+    These may become wider or narrower from version to version.
+    """
     for field in ("left", "right", "values", "weights", "counts"):
         assert_same_bits(getattr(loaded, field), getattr(fresh, field))
     for field in ("lower", "upper"):
-        np.testing.assert_allclose(getattr(loaded, field), getattr(fresh, field), rtol=1e-12, atol=1e-12)
+        old, new = getattr(loaded, field), getattr(fresh, field)
+        if fresh.loss.name in ("logistic", "custom"):
+            np.testing.assert_allclose(old, new, rtol=1e-14, atol=1e-14)
+        else:
+            assert_same_bits(old, new)
     assert loaded.increasing == fresh.increasing
     assert loaded.loss == fresh.loss or (loaded.loss.name, fresh.loss.name) == ("custom", "custom")
 

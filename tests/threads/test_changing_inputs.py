@@ -143,20 +143,6 @@ def test_ranks_outside_of_their_range_are_counted_within_the_array(guarded):
     assert counts.tolist() == [2, 0]
 
 
-def test_runs_of_groups_are_counted_where_rows_are_found():
-    begins = np.zeros(2, np.int64)
-    assert _groups.find_begins(np.array([0, 0, 1], dtype=np.int32), begins) == 2
-    assert _groups.find_begins(np.array([0, 1, 0], dtype=np.int32), begins) == 3
-
-
-def test_groups_that_no_longer_stand_together_are_brought_together(monkeypatch):
-    scan = _groups.scan_numbers
-    monkeypatch.setattr(_groups, "scan_numbers", lambda groups: (*scan(groups)[:2], 2))  # as if there had been two runs
-    found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 5], [7, 9, 7, 9])
-    assert found[7].values.tolist() == [1.5]
-    assert found[9].values.tolist() == [3.0]
-
-
 @pytest.mark.parametrize("times", [0, 1])
 def test_rows_of_groups_that_are_no_longer_valid_are_refused(monkeypatch, times):
     fit_all, left = grouped.fit_all, [times]
@@ -164,7 +150,7 @@ def test_rows_of_groups_that_are_no_longer_valid_are_refused(monkeypatch, times)
     def changed(*given, **options):
         left[0] -= 1
         if left[0] < 0:
-            raise grouped.NotLabels
+            raise survey.NotLabels
         return fit_all(*given, **options)
 
     monkeypatch.setattr(grouped, "fit_all", changed)
@@ -293,7 +279,7 @@ def test_inputs_changed_by_a_thread_do_no_harm():
             try:
                 sf.fit(scores, targets, sample_weight=weights if i % 2 else None).predict(scores)
                 sf.fit_groups(scores, targets, np.arange(60_000) % 9, sample_weight=weights)
-            except ValueError:
+            except (ValueError, RuntimeError):  # a NaN, before or during the call
                 pass
     finally:
         done.set()
