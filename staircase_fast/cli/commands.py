@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import os
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -79,13 +79,6 @@ def check_group_option(options: argparse.Namespace, model: Model) -> None:
         raise InvalidInputError("", "the model has no groups", found=f"got --group {options.group}", file=options.model)
 
 
-def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
-    """A column of groups with the type of the model's groups; without a model, with the type in the file."""
-    if isinstance(model, sf.StaircaseMap):
-        return columns.group_keys(groups, type(next(iter(model))))
-    return columns.text_keys(groups) if data_file(options).is_text else groups
-
-
 def fit(options: argparse.Namespace) -> Result:
     """Fit a staircase, or one for each group, and write the model."""
     start = time.perf_counter()
@@ -96,18 +89,17 @@ def fit(options: argparse.Namespace) -> Result:
         raise InvalidInputError("", "--streaming fits all rows together", found=f"got --group {options.group}")
     if options.streaming and options.direction == "auto":
         raise InvalidInputError("", "--streaming needs a direction", found="got --direction auto")
-    _check_folder(options.model)
+    if options.model != "-" and not files.is_special(options.model):
+        # fail before the fit if the model cannot be written
+        folder = os.path.dirname(os.path.realpath(options.model))
+        with tables.located(options.model), tempfile.NamedTemporaryFile(prefix=files.TEMPORARY, dir=folder):
+            pass
     if options.streaming:
         model: Model = _fit_streaming(options, increasing)
     else:
         data = read_data(options)
         with located(options):
-            if "groups" in data:
-                data["groups"] = keys_for(None, data["groups"], options)
-            function: Any = sf.fit_groups if "groups" in data else sf.fit
-            model = function(
-                **data, loss=options.loss, increasing=increasing, bounds=options.bounds, n_threads=options.threads
-            )
+            model = fit_rows(options, data, loss=options.loss, increasing=increasing, bounds=options.bounds)
     if isinstance(model, sf.Staircase) and options.model == "-":
         sys.stdout.write(model.to_json() + "\n")
     else:
@@ -121,14 +113,13 @@ def fit(options: argparse.Namespace) -> Result:
     return result | {"model": options.model, "seconds": time.perf_counter() - start}
 
 
-def _check_folder(path: str) -> None:
-    """Raise the error that writing to a folder would raise, before the fit starts."""
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        code = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
-        raise OSError(code, os.strerror(code), path)
-    if path != "-" and not files.is_special(path) and not os.access(folder, os.W_OK):
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
+def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any) -> Model:
+    """Fit a staircase, or one for each group."""
+    if "groups" not in data:
+        return sf.fit(**data, **settings, n_threads=options.threads)
+    if data_file(options).is_text:
+        data = data | {"groups": columns.text_keys(data["groups"])}
+    return sf.fit_groups(**data, **settings, n_threads=options.threads)
 
 
 def _fit_streaming(options: argparse.Namespace, increasing: bool) -> sf.Staircase:
@@ -192,7 +183,7 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
     with located(options, offset, rows):
         data["scores"] = columns.numbers("scores", data["scores"])
         how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
-        values = predict(options, model, data, default, (offset, rows), **how)
+        values = predict(options, model, data, default=default, **how)
     if present is None:
         return columns.as_arrow(values)
     all_values = np.zeros(len(present))
@@ -200,30 +191,23 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
     return compute.if_else(present, columns.as_arrow(all_values), pa.nulls(1, pa.float64())[0])
 
 
-def predict(
-    options: argparse.Namespace, model: Model, data: Any, default: Any = None, where: Any = (0, None), **how: Any
-) -> NDArray[np.float64]:
-    """The values of a model at scores, in groups if it has any; `where` locates the rows as `located` does."""
+def predict(options: argparse.Namespace, model: Model, data: dict[str, Any], **how: Any) -> NDArray[np.float64]:
+    """The values of a model at scores, in groups if it has any."""
     if isinstance(model, sf.Staircase):
+        how.pop("default", None)
         values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **how)
         return values
-    keys = keys_for(model, data["groups"], options)
     try:
-        return model.predict(data["scores"], keys, default=default, n_threads=options.threads, **how)
-    except ValueError:
-        if default is None:
-            _check_fitted(options, model, keys, where)
+        return model.predict(data["scores"], _keys(model, data), n_threads=options.threads, **how)
+    except InvalidInputError as error:
+        if not error.argument:  # the group was not fitted
+            error.found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
         raise
 
 
-def _check_fitted(options: argparse.Namespace, model: sf.StaircaseMap, keys: Any, where: tuple[int, Any]) -> None:
-    """Raise an error for the first row whose group the model does not have."""
-    kind = type(next(iter(model)))
-    for index, key in enumerate(keys.to_pylist()):
-        if isinstance(key, kind) and key not in model:
-            found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
-            row = tables.row_number(index, *where)
-            raise InvalidInputError("", f"Group {key!r} (row {row}) was not fitted", found=found)
+def _keys(model: sf.StaircaseMap, data: dict[str, Any]) -> Any:
+    """The group of each row, with the type of the model's groups."""
+    return columns.group_keys(data["groups"], type(next(iter(model))))
 
 
 def certify(options: argparse.Namespace) -> Result:
@@ -246,7 +230,7 @@ def _certify_groups(
 ) -> Result:
     """Certify each group: all must be optimal, gaps are added, and the worst row is in the group with the largest."""
     predict(options, model, data)  # raises an error for groups that are invalid or were not fitted
-    column = group_column(keys_for(model, data["groups"], options), len(data["scores"]))
+    column = group_column(_keys(model, data), len(data["scores"]))
     numbers = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
     order = np.argsort(numbers, kind="stable")
     used, starts = np.unique(numbers[order], return_index=True)

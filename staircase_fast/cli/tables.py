@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.storage import files
@@ -24,11 +24,8 @@ _EXTENSIONS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parq
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 8 << 20  # bytes of text that are parsed at a time
-_END = object()
 # how Arrow names the column and the row of an error in a CSV file; it counts rows from 1
 _CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
-
-T = TypeVar("T")
 
 
 class TableFile(NamedTuple):
@@ -85,7 +82,7 @@ def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0
             error.file = file
             error.column = (columns or {}).get(error.argument, error.column)
             if error.index is not None:
-                error.row = row_number(error.index, offset, rows)
+                error.row = offset + int(error.index if rows is None else rows[error.index])
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError("", str(error).rstrip("."), file=file) from None
@@ -97,24 +94,19 @@ def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0
         raise
 
 
-def row_number(index: int, offset: int, rows: Any) -> int:
-    """The row of the file that an index stands for; see `located`."""
-    return offset + int(index if rows is None else rows[index])
+def prefetch(batches: Iterable[Any]) -> Iterator[Any]:
+    """Iterate with one batch of read-ahead, in a thread.
 
-
-def prefetch(items: Iterable[T]) -> Iterator[T]:
-    """Iterate with one item of read-ahead, in a thread.
-
-    The caller can be interrupted while it waits for an item, because nothing waits for the thread to end.
+    The caller can be interrupted while it waits for a batch, because nothing waits for the thread to end.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    pool, iterator = ThreadPoolExecutor(1), iter(items)
+    pool, iterator = ThreadPoolExecutor(1), iter(batches)
     try:
-        future = pool.submit(next, iterator, _END)
-        while (item := future.result()) is not _END:
-            future = pool.submit(next, iterator, _END)
-            yield item  # type: ignore[misc]
+        future = pool.submit(next, iterator, None)
+        while (batch := future.result()) is not None:
+            future = pool.submit(next, iterator, None)
+            yield batch
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

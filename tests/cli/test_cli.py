@@ -18,7 +18,7 @@ from command_line import COMMAND, HERE, POSIX, error_of, problem, result_of, run
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, columns, report_page, tables
+from staircase_fast.cli import arguments, columns, report, tables
 
 pytestmark = pytest.mark.long
 
@@ -207,7 +207,7 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
     assert len(lines) >= 5
-    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")  # drawing is slow
+    monkeypatch.setattr(report, "picture", lambda *given, **how: b"<svg/>")  # drawing is slow
     shutil.copy("data.parquet", "past.parquet")
     shutil.copy("data.parquet", "new.parquet")
     for line in lines:
