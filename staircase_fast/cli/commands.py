@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import time
 from typing import Any
 
 import numpy as np
@@ -63,25 +62,26 @@ def load_model(path: str) -> Model:
     if path == "-":
         with files.named("standard input"):
             return sf.Staircase.from_json(sys.stdin.read())
-    if files.is_special(path):
-        return sf.Staircase.load(path)  # a pipe can be read only once
-    with open(path, "rb") as file:
-        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
-    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
+    if not files.is_special(path):  # a pipe can be read only once
+        with open(path, "rb") as file:
+            if file.read(len(files.ARCHIVE)) == files.ARCHIVE:
+                return sf.StaircaseMap.load(path)
+    return sf.Staircase.load(path)
 
 
-def check_group_option(options: argparse.Namespace, model: Model) -> None:
-    """Raise an error unless --group is given exactly if the model has groups."""
+def given_model(options: argparse.Namespace) -> Model:
+    """Load the model of --model; --group must be given exactly if it has groups."""
+    model = load_model(options.model)
     is_map = isinstance(model, sf.StaircaseMap)
     if is_map and options.group is None:
         raise InvalidInputError("", "the model has groups", found="name their column with --group", file=options.model)
     if options.group is not None and not is_map:
         raise InvalidInputError("", "the model has no groups", found=f"got --group {options.group}", file=options.model)
+    return model
 
 
 def fit(options: argparse.Namespace) -> Result:
     """Fit a staircase, or one for each group, and write the model."""
-    start = time.perf_counter()
     increasing: Any = {"increasing": True, "decreasing": False, "auto": "auto"}[options.direction]
     if options.group and options.model == "-":
         raise InvalidInputError("", "a model with groups cannot be written to standard output", found="use a file")
@@ -110,7 +110,7 @@ def fit(options: argparse.Namespace) -> Result:
         result["groups"] = len(model)
     else:
         result["direction"] = "increasing" if model.increasing else "decreasing"
-    return result | {"model": options.model, "seconds": time.perf_counter() - start}
+    return result | {"model": options.model}
 
 
 def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any) -> Model:
@@ -141,9 +141,8 @@ def apply(options: argparse.Namespace) -> Result:
     """Write the table with a column of calibrated scores, batch by batch."""
     import pyarrow as pa
 
-    start, model, n_rows = time.perf_counter(), load_model(options.model), 0
+    model, n_rows = given_model(options), 0
     default = load_model(options.default) if options.default else None
-    check_group_option(options, model)
     output = tables.table_file(options.output, options.format, options.delimiter)
     text_columns = None if output.is_text else [options.group] if options.group else []
     with tables.open_table(data_file(options), text_columns) as source:
@@ -167,7 +166,7 @@ def apply(options: argparse.Namespace) -> Result:
                 n_rows += len(batch)
                 bar.update(len(batch))
                 batch = next(batches, None)
-    return {"rows": n_rows, "output": options.output, "column": options.name, "seconds": time.perf_counter() - start}
+    return {"rows": n_rows, "output": options.output, "column": options.name}
 
 
 def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: dict[str, Any], offset: int) -> Any:
@@ -183,7 +182,7 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
     with located(options, offset, rows):
         data["scores"] = columns.numbers("scores", data["scores"])
         how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
-        values = predict(options, model, data, default=default, **how)
+        values = predict(options, model, data, default, **how)
     if present is None:
         return columns.as_arrow(values)
     all_values = np.zeros(len(present))
@@ -191,18 +190,18 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
     return compute.if_else(present, columns.as_arrow(all_values), pa.nulls(1, pa.float64())[0])
 
 
-def predict(options: argparse.Namespace, model: Model, data: dict[str, Any], **how: Any) -> NDArray[np.float64]:
+def predict(
+    options: argparse.Namespace, model: Model, data: dict[str, Any], default: Any = None, **how: Any
+) -> NDArray[np.float64]:
     """The values of a model at scores, in groups if it has any."""
-    if isinstance(model, sf.Staircase):
-        how.pop("default", None)
-        values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **how)
-        return values
+    groups = {} if isinstance(model, sf.Staircase) else {"groups": _keys(model, data), "default": default}
     try:
-        return model.predict(data["scores"], _keys(model, data), n_threads=options.threads, **how)
+        values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **groups, **how)
     except InvalidInputError as error:
         if not error.argument:  # the group was not fitted
             error.found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
         raise
+    return values
 
 
 def _keys(model: sf.StaircaseMap, data: dict[str, Any]) -> Any:
@@ -212,17 +211,14 @@ def _keys(model: sf.StaircaseMap, data: dict[str, Any]) -> Any:
 
 def certify(options: argparse.Namespace) -> Result:
     """Prove that a model is the optimum for the rows of a file."""
-    start, model = time.perf_counter(), load_model(options.model)
-    check_group_option(options, model)
-    data = read_data(options)
+    model, data = given_model(options), read_data(options)
     settings = {"loss": options.loss, "bounds": options.bounds}
-    result: Result
     with located(options):
-        if isinstance(model, sf.Staircase):
-            result = sf.certify(model, **data, **settings)._asdict()
-        else:
+        if isinstance(model, sf.StaircaseMap):
             result = _certify_groups(options, model, data, settings)
-    return {"rows": len(data["scores"])} | result | {"seconds": time.perf_counter() - start}
+        else:
+            result = sf.certify(model, **data, **settings)._asdict()
+    return {"rows": len(data["scores"])} | result
 
 
 def _certify_groups(

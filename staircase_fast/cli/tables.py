@@ -25,7 +25,7 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 8 << 20  # bytes of text that are parsed at a time
 # how Arrow names the column and the row of an error in a CSV file; it counts rows from 1
-_CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
+_CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
 
 
 class TableFile(NamedTuple):
@@ -207,20 +207,13 @@ def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterabl
                 ),
             )
         except pa.ArrowInvalid as error:
-            raise _csv_error(str(error), names) from None
+            column, row, text = _CSV_ERROR.match(str(error)).groups()  # type: ignore[union-attr]  # it always matches
+            raise InvalidInputError(
+                "", "cannot be parsed" if column else "the text cannot be parsed", found=text.rstrip("."),
+                column=names[int(column)] if column else None, row=int(row) - 1 if row else None,
+            ) from None  # fmt: skip
 
     return Source(file, pa.schema([(name, pa.string()) for name in names]), None, batches)
-
-
-def _csv_error(message: str, names: list[str]) -> InvalidInputError:
-    """The error for Arrow's message about a CSV file, which names the column and the row only in its text."""
-    found = _CSV_ERROR.match(message)
-    assert found is not None
-    column, _, row, text = found.groups()
-    return InvalidInputError(
-        "", "cannot be parsed" if column else "the text cannot be parsed", found=text.rstrip("."),
-        column=names[int(column)] if column else None, row=int(row) - 1 if row else None,
-    )  # fmt: skip
 
 
 def _open_parquet(file: TableFile, stream: Any) -> Source:
@@ -233,13 +226,12 @@ def _open_parquet(file: TableFile, stream: Any) -> Source:
         for group in groups:
             yield from opened.iter_batches(ROWS, row_groups=[group], columns=columns)
 
-    compression: Any = "snappy"
+    compression = {}
     if groups:
-        first = opened.metadata.row_group(0)
-        chunks = [first.column(number) for number in range(first.num_columns)]
-        codecs = {chunk.path_in_schema: chunk.compression.lower() for chunk in chunks}
-        compression = {name: "none" if codec == "uncompressed" else codec for name, codec in codecs.items()}
-    return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression)
+        for chunk in opened.metadata.row_group(0).to_dict()["columns"]:
+            codec = chunk["compression"].lower()
+            compression[chunk["path_in_schema"]] = "none" if codec == "uncompressed" else codec
+    return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression or "snappy")
 
 
 @contextlib.contextmanager
@@ -320,23 +312,22 @@ def _parquet_writer(stream: Any, schema: Any, source: Source) -> Iterator[Callab
     compression = source.compression
     if isinstance(compression, dict):
         new_columns = set(schema.names) - set(source.schema.names)
-        compression = compression | dict.fromkeys(new_columns, next(iter(compression.values()), "snappy"))
+        compression = compression | dict.fromkeys(new_columns, next(iter(compression.values())))
     writer = parquet.ParquetWriter(stream, schema, compression=compression)
 
     def write(batch: Any) -> None:
         pending.append(batch)
         if sum(map(len, pending)) >= smallest_group:
-            flush()
+            write_pending()
 
-    def flush() -> None:
-        table = pa.Table.from_batches(pending, schema)
+    def write_pending() -> None:
+        writer.write_table(pa.Table.from_batches(pending, schema), row_group_size=ROWS)
         pending.clear()
-        writer.write_table(table, row_group_size=ROWS)
 
     try:
         yield write
         if pending:
-            flush()
+            write_pending()
         writer.close()
     finally:
         writer.is_open = False  # otherwise its destructor closes it again after an error
