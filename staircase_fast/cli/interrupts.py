@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+_RETRY = 0.1  # seconds until an interrupt is raised again
+
 
 def caused_by_interrupt(error: BaseException | None, outer: BaseException | None) -> bool:
     """Whether an interrupt led to this error; `outer` is an exception that was being handled before the command."""
@@ -21,7 +23,11 @@ def caused_by_interrupt(error: BaseException | None, outer: BaseException | None
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, and neither of them disturb the cleanup that follows."""
+    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, and neither of them disturb the cleanup that follows.
+
+    pyarrow, imports and destructors can swallow the exception.  So an alarm raises it again until the cleanup starts,
+    unless the program uses alarms itself.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can set handlers
         return
@@ -29,9 +35,21 @@ def interruptible() -> Iterator[None]:
     previous: dict[signal.Signals, Any] = {}
 
     def interrupt(*_: object) -> None:
-        if not finished and not caused_by_interrupt(sys.exc_info()[1], outer):
+        if finished:
+            return
+        if hasattr(signal, "setitimer"):  # Windows does not have it
+            if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+                previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, interrupt)
+            if signal.SIGALRM in previous:
+                signal.setitimer(signal.ITIMER_REAL, _RETRY)
+        if not caused_by_interrupt(sys.exc_info()[1], outer):
             raise KeyboardInterrupt
 
+    def report_others(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            hook(unraisable)
+
+    hook, sys.unraisablehook = sys.unraisablehook, report_others
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(number)
@@ -42,5 +60,8 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         finished = True
+        if hasattr(signal, "setitimer") and signal.SIGALRM in previous:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in previous.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook

@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -37,9 +38,65 @@ def test_further_interrupts_do_not_disturb_the_cleanup(capsys, monkeypatch):
 
 
 @POSIX
+def test_an_interrupt_that_is_swallowed_is_raised_again(capsys, monkeypatch):
+    class Swallowing:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)  # Python swallows the exception
+
+    def fit(options):
+        Swallowing()
+        time.sleep(60)
+
+    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
+    monkeypatch.setattr(commands, "fit", fit)
+    start = time.monotonic()
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
+    assert time.monotonic() - start < 30
+    assert capsys.readouterr().err == "staircase-fast: interrupted\n"
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert (sys.unraisablehook, signal.getsignal(signal.SIGALRM)) == (hook, handler)
+
+
+@POSIX
+def test_an_interrupt_that_is_swallowed_twice_is_raised_again(capsys, monkeypatch):
+    class Swallowing:
+        def __del__(self):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                time.sleep(0.3)  # the first alarm is swallowed too
+
+    def fit(options):
+        Swallowing()
+        time.sleep(60)
+
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
+
+
+@POSIX
+def test_alarms_of_the_surrounding_program_are_kept(capsys, monkeypatch):
+    heard = []
+    monkeypatch.setattr(commands, "fit", lambda options: time.sleep(0.3) or {"rows": 1})
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(True))
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 60)
+    try:
+        assert run("fit", "a.csv", "--model", "m") == 0
+        assert heard
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
+
+        monkeypatch.setattr(commands, "fit", lambda options: signal.raise_signal(signal.SIGINT))
+        assert run("fit", "a.csv", "--model", "m") == arguments.INTERRUPTED
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@POSIX
 def test_an_interrupt_at_the_very_end_is_ignored(capsys, monkeypatch):
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    plain = signal.signal
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+    plain, hook = signal.signal, sys.unraisablehook
     monkeypatch.setattr(commands, "fit", lambda options: {"rows": 1})
 
     def interrupted(number, handler):
@@ -49,7 +106,8 @@ def test_an_interrupt_at_the_very_end_is_ignored(capsys, monkeypatch):
 
     monkeypatch.setattr(interrupts.signal, "signal", interrupted)
     assert run("fit", "a.csv", "--model", "m") == 0
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)] == before
+    assert sys.unraisablehook is hook
 
 
 @POSIX
@@ -86,6 +144,23 @@ def test_an_interrupt_before_the_command_does_not_count(capsys, monkeypatch):
             raise KeyboardInterrupt
         except KeyboardInterrupt:
             assert run("fit", "a.csv", "--model", "m") == code
+
+
+def test_other_unraisable_errors_are_still_reported(capsys, monkeypatch):
+    reported = []
+
+    class Broken:
+        def __del__(self):
+            raise RuntimeError
+
+    def fit(options):
+        Broken()
+        raise ValueError("no")
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: reported.append(type(lost.exc_value)))
+    monkeypatch.setattr(commands, "fit", fit)
+    assert run("fit", "a.csv", "--model", "m") == arguments.REFUSED
+    assert reported == [RuntimeError]
 
 
 @POSIX
