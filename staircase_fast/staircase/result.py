@@ -287,7 +287,7 @@ class Staircase(documents.Saved):
         Returns
         -------
         str
-            An object with the attributes.  `lower` and `upper` are omitted if values are exact.
+            An object with the attributes.  The bounds are omitted if the values are exact.
 
         Examples
         --------
