@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments
@@ -31,6 +32,14 @@ def problem(n=500, seed=0):
             "code": pa.array(rng.choice(["01", "2"], n)).dictionary_encode(),
         }
     )
+
+
+def folder_with_problem(tmp_path, monkeypatch):
+    """The current folder, with a problem in it: a fixture."""
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(problem(), "data.parquet", row_group_size=200)
+    csv.write_csv(problem(), "data.csv")
+    return tmp_path
 
 
 def run(*words):

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import COMMAND, HERE, POSIX, error_of, problem, result_of, run
+from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, problem, result_of, run
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments, columns, report, tables
 
 pytestmark = pytest.mark.long
+folder = pytest.fixture(folder_with_problem)
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "data.csv"])

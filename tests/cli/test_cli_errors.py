@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import COMMAND, HERE, POSIX, error_of, problem, run
+from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, problem, run
 from pyarrow import parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments, commands, tables
 
 pytestmark = pytest.mark.long
+folder = pytest.fixture(folder_with_problem)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from command_line import error_of, problem, result_of, run
+from command_line import error_of, folder_with_problem, problem, result_of, run
 from pyarrow import ipc, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments, tables
 
 pytestmark = pytest.mark.long
+folder = pytest.fixture(folder_with_problem)
 
 
 @pytest.mark.parametrize("group", ["city", "zone", "code"])

@@ -8,13 +8,14 @@ import sys
 import time
 
 import pytest
-from command_line import COMMAND, HERE, POSIX, problem, run
+from command_line import COMMAND, HERE, POSIX, folder_with_problem, problem, run
 from pyarrow import ipc, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments, commands, interrupts, tables
 
 pytestmark = pytest.mark.long
+folder = pytest.fixture(folder_with_problem)
 
 
 @POSIX

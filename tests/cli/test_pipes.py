@@ -10,13 +10,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND, HERE, POSIX, problem, run
+from command_line import COMMAND, HERE, POSIX, folder_with_problem, problem, run
 from pyarrow import ipc, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments
 
 pytestmark = pytest.mark.long
+folder = pytest.fixture(folder_with_problem)
 
 
 def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
