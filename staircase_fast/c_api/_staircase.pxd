@@ -6,7 +6,7 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
 from staircase_fast.staircase._cells cimport Cell, Map
-from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of
+from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of, no_index
 
 cdef enum:
     FEW_QUERIES = 2000        # fewer queries are answered without an index
@@ -43,7 +43,7 @@ cdef inline void evaluate(
 ) noexcept nogil:
     """out[i] = the staircase at queries[i]; no query is NaN."""
     cdef Stairs steps = Stairs(stairs.n_steps, stairs.left, stairs.right, stairs.values)
-    cdef Index index = index_of(NULL, 0, Map(NULL, True))
+    cdef Index index = no_index()
     cdef Entry *entries = NULL
     cdef Cell cell
     cdef Py_ssize_t n_entries

@@ -86,7 +86,6 @@ cdef inline void fill_index(
 
 
 cdef inline Index index_of(const Entry *entries, Py_ssize_t n_entries, Map cells) noexcept nogil:
-    """An index; without entries, steps are found by bisection."""
     return Index(entries, n_entries > MANY_ENTRIES, cells)
 
 
@@ -98,8 +97,9 @@ cdef inline Py_ssize_t follow(
 
     `outside`: queries outside the fitted range get NaN instead of the nearest value.
     """
-    cdef Py_ssize_t i, start = 0, size
-    while start < n:
+    cdef Py_ssize_t i, start = 0, size = 0
+    cdef bint missing = False
+    while start < n and not missing:
         size = min(BATCH, n - start)
         if linear:
             follow_lines(stairs, index, drawn, queries + start, size, out + start)
@@ -108,31 +108,27 @@ cdef inline Py_ssize_t follow(
         if outside:
             for i in range(start, start + size):
                 out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
-        if has_nan(queries + start, size):
-            return start + first_nan(queries + start, size)
+        missing = has_nan(queries + start, size)
         start += size
-    return -1
+    return start - size + first_nan(queries + start - size, size) if missing else -1
 
 
-cdef inline void find_steps(
-    const double *left, Py_ssize_t n_steps, const Index *index, const floating *queries, Py_ssize_t n,
-    const char *table, Py_ssize_t row_size, int64_t *steps
+cdef inline Index no_index() noexcept nogil:
+    cdef Index index
+    index.entries = NULL
+    index.many = False
+    index.cells = Map(NULL, True)
+    return index
+
+
+cdef inline void find_entries(
+    const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets
 ) noexcept nogil:
-    """steps[i] = the step of queries[i], for at most BATCH queries; prefetch its row of a table if there are many."""
-    cdef int32_t buckets[BATCH]
     cdef Py_ssize_t i
-    if index.entries == NULL:
-        for i in range(n):
-            steps[i] = step_of(left, n_steps, queries[i])
-        return
     find_buckets(index.cells, queries, n, buckets)
     if index.many:
         for i in range(n):
             prefetch(index.entries + buckets[i])
-    for i in range(n):
-        steps[i] = step_by(index.entries + buckets[i], left, queries[i])
-        if index.many:
-            prefetch(table + row_size * steps[i])
 
 
 cdef inline void follow_steps(
@@ -141,12 +137,18 @@ cdef inline void follow_steps(
     cdef int32_t buckets[BATCH]
     cdef int64_t steps[BATCH]
     cdef Py_ssize_t i
-    if index.entries != NULL and not index.many:  # without a list of steps: 14 % fewer instructions
-        find_buckets(index.cells, queries, n, buckets)
+    if index.entries == NULL:
+        for i in range(n):
+            out[i] = stairs.values[step_of(stairs.left, stairs.n, queries[i])]
+        return
+    find_entries(index, queries, n, buckets)
+    if not index.many:
         for i in range(n):
             out[i] = stairs.values[step_by(index.entries + buckets[i], stairs.left, queries[i])]
         return
-    find_steps(stairs.left, stairs.n, index, queries, n, <const char *>stairs.values, sizeof(double), steps)
+    for i in range(n):
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        prefetch(stairs.values + steps[i])
     for i in range(n):
         out[i] = stairs.values[steps[i]]
 
@@ -166,19 +168,24 @@ cdef inline Line line_after(const Stairs *stairs, Py_ssize_t step) noexcept nogi
 cdef inline void follow_lines(
     const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, double *out
 ) noexcept nogil:
-    """Evaluate lines; `drawn` are the lines after all steps, or NULL: compute each when needed."""
     cdef bint rising = stairs.values[0] <= stairs.values[stairs.n - 1]
+    cdef int32_t buckets[BATCH]
     cdef int64_t steps[BATCH]
     cdef Py_ssize_t i
     cdef Line line
-    find_steps(stairs.left, stairs.n, index, queries, n, <const char *>drawn, sizeof(Line), steps)
     if drawn == NULL:
         for i in range(n):
+            steps[i] = step_of(stairs.left, stairs.n, queries[i])
             line = line_after(stairs, steps[i])
             out[i] = on_line(stairs, &line, steps[i], rising, queries[i])
-    else:
-        for i in range(n):
-            out[i] = on_line(stairs, drawn + steps[i], steps[i], rising, queries[i])
+        return
+    find_entries(index, queries, n, buckets)
+    for i in range(n):
+        steps[i] = step_by(index.entries + buckets[i], stairs.left, queries[i])
+        if index.many:
+            prefetch(drawn + steps[i])
+    for i in range(n):
+        out[i] = on_line(stairs, drawn + steps[i], steps[i], rising, queries[i])
 
 
 cdef inline double on_line(

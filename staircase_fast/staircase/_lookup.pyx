@@ -9,9 +9,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
-from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
+from staircase_fast.staircase._cells cimport find_buckets, map_of
 from staircase_fast.staircase._follow cimport (
-    Entry, Index, Line, Stairs, fill_index, find_steps, follow, follow_lines, index_of, line_after, step_of,
+    Entry, Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index, step_by,
+    step_of,
 )
 
 cdef enum:
@@ -70,20 +71,17 @@ def evaluate(
 ):
     """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1."""
     cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
-    cdef Index steps = index_in(bucket_map, index)
-    cdef const Line *drawn = <const Line *>&lines[0, 0] if lines.shape[0] else NULL
+    cdef Index steps = no_index()
+    cdef const Line *drawn = NULL
     cdef Py_ssize_t n = queries.shape[0], nan = -1
+    if index.shape[0]:
+        steps = index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
+    if lines.shape[0]:
+        drawn = <const Line *>&lines[0, 0]
     with nogil:
         if n:
             nan = follow(&stairs, &steps, drawn, &queries[0], n, linear, outside, &out[0])
     return nan
-
-
-cdef inline Index index_in(const double[:, ::1] bucket_map, const double[:, ::1] index) noexcept nogil:
-    """The index in these arrays, which are empty if there is none."""
-    if index.shape[0] == 0:
-        return index_of(NULL, 0, Map(NULL, True))
-    return index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
 
 
 def evaluate_pairs(
@@ -96,23 +94,33 @@ def evaluate_pairs(
     double[::1] second not None,                  # OUT
 ):
     """Find both values of the step of each query; return the index of the first NaN query, or -1."""
-    cdef Index steps = index_in(bucket_map, index)
+    cdef Index steps = no_index()
+    cdef int32_t buckets[BATCH]
     cdef int64_t found[BATCH]
-    cdef Py_ssize_t i, start = 0, size, n = queries.shape[0], nan = -1
+    cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
+    cdef bint missing = False
+    if index.shape[0]:
+        steps = index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
     with nogil:
-        while start < n and nan < 0:
+        while start < n and not missing:
             size = min(BATCH, n - start)
-            find_steps(
-                &left[0], left.shape[0], &steps, &queries[start], size,
-                <const char *>&values[0, 0], 2 * sizeof(double), found
-            )
+            if steps.entries == NULL:
+                for i in range(size):
+                    found[i] = step_of(&left[0], left.shape[0], queries[start + i])
+            else:
+                find_entries(&steps, &queries[start], size, buckets)
+                for i in range(size):
+                    found[i] = step_by(steps.entries + buckets[i], &left[0], queries[start + i])
+                    if steps.many:
+                        prefetch(&values[found[i], 0])
             for i in range(size):
                 first[start + i] = values[found[i], 0]
                 second[start + i] = values[found[i], 1]
-            if has_nan(&queries[start], size):
-                nan = start + first_nan(&queries[start], size)
+            missing = has_nan(&queries[start], size)
             start += size
-    return nan
+        if missing:
+            start += first_nan(&queries[start - size], size) - size
+    return start if missing else -1
 
 
 def evaluate_groups(
@@ -133,7 +141,7 @@ def evaluate_groups(
     Either is -1 if there is none.
     """
     cdef Stairs stairs
-    cdef Index none = index_of(NULL, 0, Map(NULL, True))
+    cdef Index none = no_index()
     cdef Py_ssize_t i, place, ahead, n = queries.shape[0], unknown = -1, nan = -1
     with nogil:
         for i in range(n):
