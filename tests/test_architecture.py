@@ -3,6 +3,7 @@
 import ast
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -69,3 +70,13 @@ def test_each_room_introduces_itself(path):
 def test_files_are_short(path):
     most = 450 if path.suffix == ".py" else 300
     assert len(path.read_text(encoding="utf-8").splitlines()) <= most
+
+
+def test_the_stored_picture_of_the_architecture_is_up_to_date():
+    pytest.importorskip("matplotlib")
+    import architecture
+
+    architecture.check(architecture.imported_rooms())
+    picture = ET.parse(architecture.PICTURE)
+    stored = picture.findtext(".//{http://purl.org/dc/elements/1.1/}description")
+    assert stored == architecture.description(), "run `python docs/pictures/architecture.py`"

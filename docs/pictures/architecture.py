@@ -2,6 +2,9 @@
 
 The imports are read from the source.  Drawing fails if a room has no box, if an import points upwards, or if an arrow
 connects rooms that no import connects.
+
+The picture is stored in docs/architecture.svg.  Run this script after a change of the boxes or arrows.
+`tests/test_architecture.py` compares the description of the stored picture with `description()`.
 """
 
 from collections import defaultdict
@@ -13,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from style import BLUE, ORANGE, panels
 
+PICTURE = PACKAGE.parent / "docs" / "architecture.svg"
 INK, FAINT, PALE = "0.15", "0.42", "#f1f4f8"
 CENTRED = {"ha": "center", "va": "center"}
 
@@ -93,6 +97,13 @@ def imported_rooms() -> dict[str, set[str]]:
     return found
 
 
+def description() -> str:
+    """The boxes and arrows as text, which is stored in the picture."""
+    boxes = [f"{room} at {box[:4]}: {' '.join(box.text.split())}" for room, box in BOXES.items()]
+    arrows = [f"{start} {leaves} -> {end} {enters}" for start, leaves, end, enters in FLOW]
+    return "\n".join(boxes + arrows)
+
+
 def check(imports: dict[str, set[str]]) -> None:
     """Fail if the picture would not be true."""
     if set(imports) != set(BOXES):
@@ -156,3 +167,7 @@ def draw() -> Figure:
     draw_arrow(axes, (103, 94), (103, 46), FAINT, 1.2)
     axes.text(104, 70, "imports point down", rotation=270, va="center", size=9, color=FAINT)
     return figure
+
+
+if __name__ == "__main__":
+    draw().savefig(PICTURE, metadata={"Date": None, "Description": description()})

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -121,7 +122,10 @@ def run_command(options: argparse.Namespace) -> dict[str, Any]:
         import_optional(name, "this", extra="cli")
     module = options.command if options.command in ("demo", "report") else "commands"
     function = getattr(importlib.import_module(f"staircase_fast.cli.{module}"), options.command)
+    start = time.perf_counter()
     result: dict[str, Any] = function(options)
+    if result:
+        result["seconds"] = time.perf_counter() - start
     if options.json:
         print(json.dumps(_as_json(result), allow_nan=False))
     elif result:
@@ -159,6 +163,19 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def _option(check: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Let argparse show the message of the error that a check of an option raises."""
+
+    def convert(text: str) -> Any:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
+
+    return convert
+
+
+@_option
 def _loss(text: str) -> Loss:
     """A loss from NAME or NAME:PARAMETER."""
     name, colon, parameter = text.partition(":")
@@ -176,6 +193,7 @@ def _loss(text: str) -> Loss:
     return kind(**{kind.parameter: number})
 
 
+@_option
 def _bounds(text: str) -> tuple[float | None, float | None]:
     """A pair from LO,HI; either number may be missing."""
     try:
@@ -199,67 +217,42 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _checked(check: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Let argparse show the message of the error that a check raises."""
-
-    def convert(text: str) -> Any:
-        try:
-            return check(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
-
-    return convert
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="staircase-fast", description="Fast, exact isotonic regression and calibration of files.")
     parser.add_argument("--version", action="version", version=f"staircase-fast {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
     fit = _command(commands, "fit", "fit a staircase to the scores and labels in a file")
-    _model_options(fit, "the file to write the model to; - for standard output", loss="squared")
-    fit.add_argument(
-        "--direction", choices=("increasing", "decreasing", "auto"), default="increasing",
-        help="whether values rise or fall with the score; auto: the direction with the smaller loss",
-    )  # fmt: skip
+    fit.add_argument("--model", required=True, help="the file to write the model to; - for standard output")
+    _add_loss(fit, "squared")
+    way = "whether values rise or fall with the score; auto: the direction with the smaller loss"
+    _add_choice(fit, "--direction", ("increasing", "decreasing", "auto"), way)
     fit.add_argument("--streaming", action="store_true", help="keep sums per distinct score in memory, not all rows")
 
-    apply = _command(commands, "apply", "add a column of calibrated scores to a file, batch by batch")
+    apply = _command(commands, "apply", "add a column of calibrated scores to a file, batch by batch", labels=False)
     apply.add_argument("--model", required=True, help="a model that fit wrote")
-    apply.add_argument("--group", metavar="COLUMN", help="the group of each row, if the model has groups")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
     apply.add_argument("--output", required=True, help="the file to write, possibly DATA; - for standard output")
     apply.add_argument("--name", default="calibrated", help="name of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace an existing column of that name")
-    apply.add_argument(
-        "--interpolation", choices=("step", "linear", "centered"), default="step",
-        help="values between steps: that of the previous step, or linear interpolation between the ends or the middles"
-        " of steps (default: %(default)s)",
-    )  # fmt: skip
-    apply.add_argument(
-        "--missing", choices=("raise", "null"), default="raise",
-        help="scores that are null, empty or NaN raise an error, or get a null value (default: %(default)s)",
-    )  # fmt: skip
-    apply.add_argument(
-        "--out-of-bounds", choices=("clip", "nan", "raise"), default="clip",
-        help="scores outside the fitted range get the nearest value or NaN, or raise an error (default: %(default)s)",
-    )  # fmt: skip
+    between = "values between steps: that of the previous step, or on lines between the ends or the middles of steps"
+    _add_choice(apply, "--interpolation", ("step", "linear", "centered"), between)
+    _add_choice(apply, "--missing", ("raise", "null"), "missing scores raise an error, or get a null value")
+    outside = "scores outside the fitted range get the nearest value or NaN, or raise an error"
+    _add_choice(apply, "--out-of-bounds", ("clip", "nan", "raise"), outside)
 
     certify = _command(commands, "certify", "prove that a model is optimal for a file; exit code 3 if it is not")
-    _model_options(certify, "a model that fit wrote", loss=None)
+    certify.add_argument("--model", required=True, help="a model that fit wrote")
+    _add_loss(certify, None)
 
     report = _command(commands, "report", "report how reliable scores are before and after calibration")
-    _label_options(report)
-    report.add_argument("--group", metavar="COLUMN", help="the group of each row")
     report.add_argument("--model", help="a model that fit wrote; by default, one is fitted to the rows of DATA")
     report.add_argument(
-        "--loss", type=_checked(lambda text: text if text == "brier" else _loss(text)), default="brier",
+        "--loss", type=lambda text: text if text == "brier" else _loss(text), default="brier",
         help="the score that is decomposed: brier (default), log, squared or another loss, as in fit",
     )  # fmt: skip
-    report.add_argument(
-        "--bands", choices=("consistency", "confidence"),
-        help="draw bands around the diagonal, for calibrated scores, or around the curve",
-    )  # fmt: skip
+    bands = "draw bands around the diagonal, for calibrated scores, or around the curve"
+    report.add_argument("--bands", choices=("consistency", "confidence"), help=bands)
     report.add_argument("--output", metavar="PAGE", help="the HTML page to write; - for standard output")
     report.add_argument("--plot", metavar="PICTURE", help="the picture to write: .png, .svg or .pdf")
 
@@ -271,36 +264,34 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, purpose: str, *, labels: bool = True) -> argparse.ArgumentParser:
     """Add a command that reads a table."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=purpose, description=f"{purpose}.", epilog=_FILES)
     command.add_argument("data", metavar="DATA")
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
+    if labels:
+        command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")
+        command.add_argument("--weight", metavar="COLUMN", help="the weight of each row")
+    command.add_argument("--group", metavar="COLUMN", help="the group of each row; each group has its own staircase")
     command.add_argument("--format", choices=FORMATS, help="the format of pipes and of files with other extensions")
-    command.add_argument(
-        "--delimiter", type=_delimiter, help="between columns of text (default: a comma, or a tab in TSV)"
-    )
+    separator = "between columns of text (default: a comma, or a tab in TSV)"
+    command.add_argument("--delimiter", type=_delimiter, help=separator)
     command.add_argument("--threads", type=_count, help="number of threads (default: all cores)")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.set_defaults(model=None, output=None)
     return command
 
 
-def _model_options(command: argparse.ArgumentParser, model: str, loss: str | None) -> None:
-    """Add the options of `fit` and `certify`."""
-    _label_options(command)
-    command.add_argument("--group", metavar="COLUMN", help="the group of each row; each group has its own staircase")
-    command.add_argument("--model", required=True, help=model)
+def _add_choice(command: argparse.ArgumentParser, name: str, choices: Sequence[str], meaning: str) -> None:
+    """Add an option whose default is the first choice."""
+    command.add_argument(name, choices=choices, default=choices[0], help=f"{meaning} (default: {choices[0]})")
+
+
+def _add_loss(command: argparse.ArgumentParser, default: str | None) -> None:
     command.add_argument(
-        "--loss", type=_checked(_loss), default=loss,
+        "--loss", type=_loss, default=default,
         help=f"NAME or NAME:PARAMETER, for example huber:1.5; one of {', '.join(BY_NAME)}"
-        f" (default: {loss or 'the loss of the model'})",
+        f" (default: {default or 'the loss of the model'})",
     )  # fmt: skip
-    command.add_argument(
-        "--bounds", type=_checked(_bounds), metavar="LO,HI", help="bounds on the values, for example 0,1 or -1,1 or 0,"
-    )
-
-
-def _label_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")
-    command.add_argument("--weight", metavar="COLUMN", help="the weight of each row")
+    bounds = "bounds on the values, for example 0,1 or -1,1 or 0,"
+    command.add_argument("--bounds", type=_bounds, metavar="LO,HI", help=bounds)

@@ -19,7 +19,6 @@ def numbers(argument: str, given: Any) -> Column:
     import pyarrow as pa
     from pyarrow import types
 
-    _check_not_null(argument, given)
     given = _decoded(given)
     kind = given.type
     if "string" in str(kind):
@@ -56,7 +55,6 @@ def group_keys(given: Any, kind: type) -> Any:
     """A column of groups with entries of the type of a model's groups."""
     import pyarrow as pa
 
-    _check_not_null("groups", given)
     own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
     if ("string" in str(own)) == (kind is str):
         return given
@@ -79,11 +77,6 @@ def text_keys(given: Any) -> Any:
     except pa.ArrowInvalid:
         return given
     return integers if integers.cast(given.type).equals(given) else given
-
-
-def _check_not_null(argument: str, given: Any) -> None:
-    if given.null_count:
-        refuse_missing(argument, "None", int(np.argmax(columns_arrow.flags(given.is_null()))))
 
 
 def _decoded(given: Any) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import os
 import sys
-import time
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -63,32 +62,26 @@ def load_model(path: str) -> Model:
     if path == "-":
         with files.named("standard input"):
             return sf.Staircase.from_json(sys.stdin.read())
-    if files.is_special(path):
-        return sf.Staircase.load(path)  # a pipe can be read only once
-    with open(path, "rb") as file:
-        is_map = file.read(len(files.ARCHIVE)) == files.ARCHIVE
-    return sf.StaircaseMap.load(path) if is_map else sf.Staircase.load(path)
+    if not files.is_special(path):  # a pipe can be read only once
+        with open(path, "rb") as file:
+            if file.read(len(files.ARCHIVE)) == files.ARCHIVE:
+                return sf.StaircaseMap.load(path)
+    return sf.Staircase.load(path)
 
 
-def check_group_option(options: argparse.Namespace, model: Model) -> None:
-    """Raise an error unless --group is given exactly if the model has groups."""
+def given_model(options: argparse.Namespace) -> Model:
+    """Load the model of --model; --group must be given exactly if it has groups."""
+    model = load_model(options.model)
     is_map = isinstance(model, sf.StaircaseMap)
     if is_map and options.group is None:
         raise InvalidInputError("", "the model has groups", found="name their column with --group", file=options.model)
     if options.group is not None and not is_map:
         raise InvalidInputError("", "the model has no groups", found=f"got --group {options.group}", file=options.model)
-
-
-def keys_for(model: Model | None, groups: Any, options: argparse.Namespace) -> Any:
-    """A column of groups with the type of the model's groups; without a model, with the type in the file."""
-    if isinstance(model, sf.StaircaseMap):
-        return columns.group_keys(groups, type(next(iter(model))))
-    return columns.text_keys(groups) if data_file(options).is_text else groups
+    return model
 
 
 def fit(options: argparse.Namespace) -> Result:
     """Fit a staircase, or one for each group, and write the model."""
-    start = time.perf_counter()
     increasing: Any = {"increasing": True, "decreasing": False, "auto": "auto"}[options.direction]
     if options.group and options.model == "-":
         raise InvalidInputError("", "a model with groups cannot be written to standard output", found="use a file")
@@ -96,18 +89,17 @@ def fit(options: argparse.Namespace) -> Result:
         raise InvalidInputError("", "--streaming fits all rows together", found=f"got --group {options.group}")
     if options.streaming and options.direction == "auto":
         raise InvalidInputError("", "--streaming needs a direction", found="got --direction auto")
-    _check_folder(options.model)
+    if options.model != "-" and not files.is_special(options.model):
+        # fail before the fit if the model cannot be written
+        folder = os.path.dirname(os.path.realpath(options.model))
+        with tables.located(options.model), tempfile.NamedTemporaryFile(prefix=files.TEMPORARY, dir=folder):
+            pass
     if options.streaming:
         model: Model = _fit_streaming(options, increasing)
     else:
         data = read_data(options)
         with located(options):
-            if "groups" in data:
-                data["groups"] = keys_for(None, data["groups"], options)
-            function: Any = sf.fit_groups if "groups" in data else sf.fit
-            model = function(
-                **data, loss=options.loss, increasing=increasing, bounds=options.bounds, n_threads=options.threads
-            )
+            model = fit_rows(options, data, loss=options.loss, increasing=increasing, bounds=options.bounds)
     if isinstance(model, sf.Staircase) and options.model == "-":
         sys.stdout.write(model.to_json() + "\n")
     else:
@@ -118,17 +110,16 @@ def fit(options: argparse.Namespace) -> Result:
         result["groups"] = len(model)
     else:
         result["direction"] = "increasing" if model.increasing else "decreasing"
-    return result | {"model": options.model, "seconds": time.perf_counter() - start}
+    return result | {"model": options.model}
 
 
-def _check_folder(path: str) -> None:
-    """Raise the error that writing to a folder would raise, before the fit starts."""
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        code = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
-        raise OSError(code, os.strerror(code), path)
-    if path != "-" and not files.is_special(path) and not os.access(folder, os.W_OK):
-        raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
+def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any) -> Model:
+    """Fit a staircase, or one for each group."""
+    if "groups" not in data:
+        return sf.fit(**data, **settings, n_threads=options.threads)
+    if data_file(options).is_text:
+        data = data | {"groups": columns.text_keys(data["groups"])}
+    return sf.fit_groups(**data, **settings, n_threads=options.threads)
 
 
 def _fit_streaming(options: argparse.Namespace, increasing: bool) -> sf.Staircase:
@@ -150,9 +141,8 @@ def apply(options: argparse.Namespace) -> Result:
     """Write the table with a column of calibrated scores, batch by batch."""
     import pyarrow as pa
 
-    start, model, n_rows = time.perf_counter(), load_model(options.model), 0
+    model, n_rows = given_model(options), 0
     default = load_model(options.default) if options.default else None
-    check_group_option(options, model)
     output = tables.table_file(options.output, options.format, options.delimiter)
     text_columns = None if output.is_text else [options.group] if options.group else []
     with tables.open_table(data_file(options), text_columns) as source:
@@ -176,7 +166,7 @@ def apply(options: argparse.Namespace) -> Result:
                 n_rows += len(batch)
                 bar.update(len(batch))
                 batch = next(batches, None)
-    return {"rows": n_rows, "output": options.output, "column": options.name, "seconds": time.perf_counter() - start}
+    return {"rows": n_rows, "output": options.output, "column": options.name}
 
 
 def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: dict[str, Any], offset: int) -> Any:
@@ -192,7 +182,7 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
     with located(options, offset, rows):
         data["scores"] = columns.numbers("scores", data["scores"])
         how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
-        values = predict(options, model, data, default, (offset, rows), **how)
+        values = predict(options, model, data, default, **how)
     if present is None:
         return columns.as_arrow(values)
     all_values = np.zeros(len(present))
@@ -201,44 +191,34 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
 
 
 def predict(
-    options: argparse.Namespace, model: Model, data: Any, default: Any = None, where: Any = (0, None), **how: Any
+    options: argparse.Namespace, model: Model, data: dict[str, Any], default: Any = None, **how: Any
 ) -> NDArray[np.float64]:
-    """The values of a model at scores, in groups if it has any; `where` locates the rows as `located` does."""
-    if isinstance(model, sf.Staircase):
-        values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **how)
-        return values
-    keys = keys_for(model, data["groups"], options)
+    """The values of a model at scores, in groups if it has any."""
+    groups = {} if isinstance(model, sf.Staircase) else {"groups": _keys(model, data), "default": default}
     try:
-        return model.predict(data["scores"], keys, default=default, n_threads=options.threads, **how)
-    except ValueError:
-        if default is None:
-            _check_fitted(options, model, keys, where)
+        values: NDArray[np.float64] = model.predict(data["scores"], n_threads=options.threads, **groups, **how)
+    except InvalidInputError as error:
+        if not error.argument:  # the group was not fitted
+            error.found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
         raise
+    return values
 
 
-def _check_fitted(options: argparse.Namespace, model: sf.StaircaseMap, keys: Any, where: tuple[int, Any]) -> None:
-    """Raise an error for the first row whose group the model does not have."""
-    kind = type(next(iter(model)))
-    for index, key in enumerate(keys.to_pylist()):
-        if isinstance(key, kind) and key not in model:
-            found = "pass --default for groups that were not fitted" if options.command == "apply" else ""
-            row = tables.row_number(index, *where)
-            raise InvalidInputError("", f"Group {key!r} (row {row}) was not fitted", found=found)
+def _keys(model: sf.StaircaseMap, data: dict[str, Any]) -> Any:
+    """The group of each row, with the type of the model's groups."""
+    return columns.group_keys(data["groups"], type(next(iter(model))))
 
 
 def certify(options: argparse.Namespace) -> Result:
     """Prove that a model is the optimum for the rows of a file."""
-    start, model = time.perf_counter(), load_model(options.model)
-    check_group_option(options, model)
-    data = read_data(options)
+    model, data = given_model(options), read_data(options)
     settings = {"loss": options.loss, "bounds": options.bounds}
-    result: Result
     with located(options):
-        if isinstance(model, sf.Staircase):
-            result = sf.certify(model, **data, **settings)._asdict()
-        else:
+        if isinstance(model, sf.StaircaseMap):
             result = _certify_groups(options, model, data, settings)
-    return {"rows": len(data["scores"])} | result | {"seconds": time.perf_counter() - start}
+        else:
+            result = sf.certify(model, **data, **settings)._asdict()
+    return {"rows": len(data["scores"])} | result
 
 
 def _certify_groups(
@@ -246,7 +226,7 @@ def _certify_groups(
 ) -> Result:
     """Certify each group: all must be optimal, gaps are added, and the worst row is in the group with the largest."""
     predict(options, model, data)  # raises an error for groups that are invalid or were not fitted
-    column = group_column(keys_for(model, data["groups"], options), len(data["scores"]))
+    column = group_column(_keys(model, data), len(data["scores"]))
     numbers = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
     order = np.argsort(numbers, kind="stable")
     used, starts = np.unique(numbers[order], return_index=True)

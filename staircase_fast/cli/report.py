@@ -1,34 +1,64 @@
-"""The command `report`: the reliability of scores before and after calibration, as numbers, a page and a picture."""
+"""The command `report`: the reliability of scores before and after calibration, as numbers, a page and a picture.
+
+The HTML page is self-contained: its policy forbids scripts and requests.  All text from outside is escaped.
+"""
 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import datetime as dt
+import hashlib
+import html
 import importlib.metadata
+import io
+import itertools
 import os
 import platform
 import shlex
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import staircase_fast as sf
-from staircase_fast.cli import commands, report_page, tables
+from staircase_fast.cli import commands, tables
 from staircase_fast.errors import InvalidInputError
+from staircase_fast.inputs.options import import_optional
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.storage import files
 
+MAX_STEPS = 500  # that the page lists
+NUMBERS = {
+    "mean_score": "mean score of the forecasts; lower is better",
+    "miscalibration": "the part that recalibration would remove; lower is better",
+    "discrimination": "the part that the ranking of the scores removes; higher is better",
+    "uncertainty": "mean score of the best constant forecast",
+    "calibration_error": "mean distance of the scores from the recalibrated scores",
+}
+
 _PICTURES = (".png", ".svg", ".pdf")
+_STYLE = """
+:root { color-scheme: light dark; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
+h1, h2 { line-height: 1.2; overflow-wrap: anywhere; }
+h2 { margin-top: 2.5rem; }
+img { width: 100%; min-width: 38rem; height: auto; }
+div { overflow: auto; max-height: 32rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem 1.2rem .3rem 0; border-top: 1px solid #8888; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+small { display: block; font-weight: normal; }
+#details td { text-align: left; overflow-wrap: anywhere; }
+@media screen and (prefers-color-scheme: dark) { img { filter: invert(1) hue-rotate(180deg); } }
+@media print { :root { color-scheme: light; } div { max-height: none; overflow: visible; }
+  img { min-width: 0; } tr, img { break-inside: avoid; } }
+"""
 
 
 def report(options: argparse.Namespace) -> commands.Result:
     """Assess scores before and after calibration; write a page and a picture."""
-    start = time.perf_counter()
-    model = commands.load_model(options.model) if options.model else None
-    if model is not None:
-        commands.check_group_option(options, model)
+    given = commands.given_model(options) if options.model else None
     extension = os.path.splitext(options.plot or "")[1].lower()
     if options.plot and extension not in _PICTURES:
         raise InvalidInputError("", f"a picture must end in one of {', '.join(_PICTURES)}", file=options.plot)
@@ -38,20 +68,19 @@ def report(options: argparse.Namespace) -> commands.Result:
         page = stack.enter_context(_output(options.output)) if options.output else None
         data = commands.read_data(options)
         with commands.located(options):
-            facts = _facts(options, model, data)
+            before, after, model = _assess(options, given, data)
         if plot:
-            plot.write(report_page.picture(facts, extension[1:]))
+            plot.write(picture(before, after, extension[1:]))
         if page:
-            page.write(report_page.page(facts).encode())
+            page.write(_page(options, before, after, model).encode())
     return {
-        "rows": facts.before.n_samples,
-        "steps": len(facts.model.left),
-        "in_sample": facts.in_sample or None,  # nobody knows which rows a given model was fitted to
-        "before": {name: getattr(facts.before, name) for name in report_page.NUMBERS},
-        "after": {name: getattr(facts.after, name) for name in report_page.NUMBERS},
+        "rows": before.n_samples,
+        "steps": len(model.left),
+        "in_sample": given is None or None,  # nobody knows which rows a given model was fitted to
+        "before": {name: getattr(before, name) for name in NUMBERS},
+        "after": {name: getattr(after, name) for name in NUMBERS},
         "output": options.output,
         "plot": options.plot,
-        "seconds": time.perf_counter() - start,
     }
 
 
@@ -65,45 +94,145 @@ def _output(path: str) -> Iterator[Any]:
             yield file
 
 
-def _facts(options: argparse.Namespace, given: commands.Model | None, data: dict[str, Any]) -> report_page.Facts:
-    """Assess the scores; without a model, fit one to the same rows."""
+def _assess(
+    options: argparse.Namespace, model: commands.Model | None, data: dict[str, Any]
+) -> tuple[sf.Reliability, sf.Reliability, commands.Model]:
+    """The reliability before and after calibration, and the model; without a model, fit one to the same rows."""
     rows = {argument: column for argument, column in data.items() if argument != "groups"}
     settings = {"score": options.loss, "n_threads": options.threads}
     if options.bands:
         settings |= {"bands": options.bands, "seed": 0, "progress": sys.stderr.isatty()}
     before = sf.reliability(**rows, **settings)
-    model = given
     if model is None:
         loss = "squared" if options.loss == "brier" else options.loss
-        fitting = {"loss": loss, "bounds": UNBOUNDED, "n_threads": options.threads}  # log-odds may be infinite
-        if "groups" in data:
-            model = sf.fit_groups(**rows, groups=commands.keys_for(None, data["groups"], options), **fitting)
-        else:
-            model = sf.fit(**rows, **fitting)
+        model = commands.fit_rows(options, data, loss=loss, bounds=UNBOUNDED)  # log-odds may be infinite
     rows["scores"] = commands.predict(options, model, data)
     try:
-        after = sf.reliability(**rows, **settings)
+        return before, sf.reliability(**rows, **settings), model
     except InvalidInputError as error:
         if error.argument == "scores":
             error.argument, error.requirement = "", f"values of the model {error.requirement}"
         raise
-    name = os.path.basename(commands.data_file(options).name)
-    return report_page.Facts(name, before, after, model, given is None, _details(options, model))
 
 
-def _details(options: argparse.Namespace, model: commands.Model) -> dict[str, str]:
+def picture(before: sf.Reliability, after: sf.Reliability, form: str, *, numbers: bool = True) -> bytes:
+    """Both diagrams as an image in the format "svg", "png" or "pdf", with or without numbers in them."""
+    import_optional("matplotlib", "this", extra="plot")
+    import matplotlib.figure  # without pyplot, there is no window and no shared state
+    import matplotlib.style
+
+    image = io.BytesIO()
+    settings = {"svg.hashsalt": "staircase"}
+    if form == "svg":
+        settings |= {"savefig.facecolor": "none", "axes.facecolor": "none"}
+    with matplotlib.style.context(["default", settings]):
+        figure = matplotlib.figure.Figure(figsize=(10.5, 5.2), dpi=150, layout="constrained")
+        for axes, name, found in zip(figure.subplots(1, 2), ("before", "after"), (before, after), strict=True):
+            found.plot(axes, numbers=numbers)
+            axes.set_title(name, fontsize="large")
+        figure.savefig(image, format=form, metadata={"Date": None} if form == "svg" else None)
+    return image.getvalue()
+
+
+def _page(options: argparse.Namespace, before: sf.Reliability, after: sf.Reliability, model: commands.Model) -> str:
+    title = html.escape(f"Calibration of {os.path.basename(commands.data_file(options).name)}")
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    image = base64.b64encode(picture(before, after, "svg", numbers=False)).decode()
+    note = (
+        "<p>The model was fitted to the same rows, so these results are optimistic. Pass a model that was fitted to "
+        "other rows for an unbiased estimate.</p>"
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'sha256-{digest}'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{before.n_samples:,} rows. {html.escape(_summary(before, after))}</p>
+{"" if options.model else note}
+<h2>Reliability diagrams</h2>
+<div tabindex="0"><img src="data:image/svg+xml;base64,{image}" alt="Two reliability diagrams. Miscalibration before \
+calibration: {_number(before.miscalibration)}. After calibration: {_number(after.miscalibration)}."></div>
+<p>The curves show the mean outcome for each score. The curve of a calibrated forecast lies on the diagonal.</p>
+<h2>Numbers</h2>
+<p>Mean score = miscalibration - discrimination + uncertainty.</p>
+{_table("numbers", ("number", "before", "after"), _numbers(before, after))}
+<h2>Steps of the model</h2>
+{_steps(model)}
+<h2>Details</h2>
+{_table("details", (), _details(options, model))}
+</body>
+</html>
+"""
+
+
+def _summary(before: sf.Reliability, after: sf.Reliability) -> str:
+    name = "Brier score" if before.score_name == "brier" else before.score_name.replace("_", " ")
+    change = f"The mean {name} changes from {_number(before.mean_score)} to {_number(after.mean_score)}."
+    if 0 < before.miscalibration < float("inf") and after.miscalibration <= before.miscalibration:
+        share = 1 - after.miscalibration / before.miscalibration
+        return f"{change} Calibration removes {share:.1%} of the miscalibration."
+    return change
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def _cell(text: object) -> str:
+    return f"<td>{html.escape(str(text))}</td>"
+
+
+def _table(name: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table with the names of its columns, and rows of cells."""
+    titles = "".join(f'<th scope="col">{title}</th>' for title in head)
+    top = f"<thead><tr>{titles}</tr></thead>\n" if titles else ""
+    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f'<div tabindex="0"><table id="{name}">\n{top}<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _numbers(before: sf.Reliability, after: sf.Reliability) -> Iterator[list[str]]:
+    for name, meaning in NUMBERS.items():
+        yield [f'<th scope="row">{name.replace("_", " ").capitalize()}<small>{meaning}</small></th>'] + [
+            f'<td id="{which}-{name}" data-value="{value!r}">{_number(value)}</td>'
+            for which, value in (("before", getattr(before, name)), ("after", getattr(after, name)))
+        ]
+
+
+def _steps(model: commands.Model) -> str:
+    columns: dict[str, Iterable[object]] = {}
+    if isinstance(model, sf.StaircaseMap):
+        keys = (key for key, staircase in model.items() for _ in range(staircase.n_steps))
+        columns["group"] = itertools.islice(keys, MAX_STEPS)
+    values = model.step_values if isinstance(model, sf.StaircaseMap) else model.values
+    numbers = {"first score": model.left, "last score": model.right, "value": values}
+    if (model.weights != model.counts).any():
+        numbers["weight"] = model.weights
+    for name, column in (numbers | {"rows": model.counts}).items():
+        columns[name] = map(_number, column[:MAX_STEPS].tolist())
+    n = len(model.left)
+    note = f"The first {MAX_STEPS:,} of {n:,} steps." if n > MAX_STEPS else f"Number of steps: {n:,}."
+    table = _table("steps", columns, (map(_cell, row) for row in zip(*columns.values(), strict=True)))
+    return f"<p>{note} A score has the value of the last step that begins at or below it.</p>\n{table}"
+
+
+def _details(options: argparse.Namespace, model: commands.Model) -> Iterator[list[str]]:
     """How the report was made; the command shows files without their folders."""
     paths = {options.data, options.model, options.output, options.plot}
-    versions = [f"staircase_fast {sf.__version__}", f"Python {platform.python_version()}"]
-    for name in ("numpy", "pyarrow", "matplotlib"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # matplotlib is optional
-            versions.append(f"{name} {importlib.metadata.version(name)}")
-    return {
+    others = [f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "pyarrow", "matplotlib")]
+    for title, text in {
         "command": shlex.join(["staircase-fast", *(_without_folder(word, paths) for word in options.arguments)]),
         "loss of the model": repr(model.loss),
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "versions": ", ".join(versions),
-    }
+        "versions": ", ".join([f"staircase_fast {sf.__version__}", f"Python {platform.python_version()}", *others]),
+    }.items():
+        yield [f'<th scope="row">{title}</th>', _cell(text)]
 
 
 def _without_folder(word: str, paths: set[str | None]) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.storage import files
@@ -24,11 +24,8 @@ _EXTENSIONS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parq
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 8 << 20  # bytes of text that are parsed at a time
-_END = object()
 # how Arrow names the column and the row of an error in a CSV file; it counts rows from 1
-_CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
-
-T = TypeVar("T")
+_CSV_ERROR = re.compile(r"(?:In CSV column #(\d+): )?(?:CSV parse error: )?(?:Row #(\d+): )?(.*)", re.DOTALL)
 
 
 class TableFile(NamedTuple):
@@ -85,7 +82,7 @@ def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0
             error.file = file
             error.column = (columns or {}).get(error.argument, error.column)
             if error.index is not None:
-                error.row = row_number(error.index, offset, rows)
+                error.row = offset + int(error.index if rows is None else rows[error.index])
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError("", str(error).rstrip("."), file=file) from None
@@ -97,24 +94,19 @@ def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0
         raise
 
 
-def row_number(index: int, offset: int, rows: Any) -> int:
-    """The row of the file that an index stands for; see `located`."""
-    return offset + int(index if rows is None else rows[index])
+def prefetch(batches: Iterable[Any]) -> Iterator[Any]:
+    """Iterate with one batch of read-ahead, in a thread.
 
-
-def prefetch(items: Iterable[T]) -> Iterator[T]:
-    """Iterate with one item of read-ahead, in a thread.
-
-    The caller can be interrupted while it waits for an item, because nothing waits for the thread to end.
+    The caller can be interrupted while it waits for a batch, because nothing waits for the thread to end.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    pool, iterator = ThreadPoolExecutor(1), iter(items)
+    pool, iterator = ThreadPoolExecutor(1), iter(batches)
     try:
-        future = pool.submit(next, iterator, _END)
-        while (item := future.result()) is not _END:
-            future = pool.submit(next, iterator, _END)
-            yield item  # type: ignore[misc]
+        future = pool.submit(next, iterator, None)
+        while (batch := future.result()) is not None:
+            future = pool.submit(next, iterator, None)
+            yield batch
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -215,20 +207,13 @@ def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterabl
                 ),
             )
         except pa.ArrowInvalid as error:
-            raise _csv_error(str(error), names) from None
+            column, row, text = _CSV_ERROR.match(str(error)).groups()  # type: ignore[union-attr]  # it always matches
+            raise InvalidInputError(
+                "", "cannot be parsed" if column else "the text cannot be parsed", found=text.rstrip("."),
+                column=names[int(column)] if column else None, row=int(row) - 1 if row else None,
+            ) from None  # fmt: skip
 
     return Source(file, pa.schema([(name, pa.string()) for name in names]), None, batches)
-
-
-def _csv_error(message: str, names: list[str]) -> InvalidInputError:
-    """The error for Arrow's message about a CSV file, which names the column and the row only in its text."""
-    found = _CSV_ERROR.match(message)
-    assert found is not None
-    column, _, row, text = found.groups()
-    return InvalidInputError(
-        "", "cannot be parsed" if column else "the text cannot be parsed", found=text.rstrip("."),
-        column=names[int(column)] if column else None, row=int(row) - 1 if row else None,
-    )  # fmt: skip
 
 
 def _open_parquet(file: TableFile, stream: Any) -> Source:
@@ -241,13 +226,12 @@ def _open_parquet(file: TableFile, stream: Any) -> Source:
         for group in groups:
             yield from opened.iter_batches(ROWS, row_groups=[group], columns=columns)
 
-    compression: Any = "snappy"
+    compression = {}
     if groups:
-        first = opened.metadata.row_group(0)
-        chunks = [first.column(number) for number in range(first.num_columns)]
-        codecs = {chunk.path_in_schema: chunk.compression.lower() for chunk in chunks}
-        compression = {name: "none" if codec == "uncompressed" else codec for name, codec in codecs.items()}
-    return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression)
+        for chunk in opened.metadata.row_group(0).to_dict()["columns"]:
+            codec = chunk["compression"].lower()
+            compression[chunk["path_in_schema"]] = "none" if codec == "uncompressed" else codec
+    return Source(file, opened.schema_arrow, opened.metadata.num_rows, batches, compression or "snappy")
 
 
 @contextlib.contextmanager
@@ -328,23 +312,22 @@ def _parquet_writer(stream: Any, schema: Any, source: Source) -> Iterator[Callab
     compression = source.compression
     if isinstance(compression, dict):
         new_columns = set(schema.names) - set(source.schema.names)
-        compression = compression | dict.fromkeys(new_columns, next(iter(compression.values()), "snappy"))
+        compression = compression | dict.fromkeys(new_columns, next(iter(compression.values())))
     writer = parquet.ParquetWriter(stream, schema, compression=compression)
 
     def write(batch: Any) -> None:
         pending.append(batch)
         if sum(map(len, pending)) >= smallest_group:
-            flush()
+            write_pending()
 
-    def flush() -> None:
-        table = pa.Table.from_batches(pending, schema)
+    def write_pending() -> None:
+        writer.write_table(pa.Table.from_batches(pending, schema), row_group_size=ROWS)
         pending.clear()
-        writer.write_table(table, row_group_size=ROWS)
 
     try:
         yield write
         if pending:
-            flush()
+            write_pending()
         writer.close()
     finally:
         writer.is_open = False  # otherwise its destructor closes it again after an error

@@ -20,9 +20,8 @@ from staircase_fast.inputs.options import check_choice, check_interpolation, imp
 from staircase_fast.inputs.rows import refuse_nan
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase import _lookup
-from staircase_fast.staircase.middles import centered_ends
 from staircase_fast.staircase.result import Staircase
-from staircase_fast.staircase.steps import Steps
+from staircase_fast.staircase.steps import Steps, centered_ends
 from staircase_fast.storage.documents import Saved
 from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds, public_class
 

@@ -3,8 +3,7 @@
 `result.py` has the class `Staircase`, `steps.py` its columns and their checks.  `predict` finds the step of each score
 (`_follow.pxd`, `_lookup.pyx`): by bisection for a few scores, by an index for many.  The index uses a bucket map, an
 even and monotone map from scores to integers (`_cells.pxd`, `cells.py`), which the survey of a fit uses as well.
-`middles.py` interpolates between the middles of steps.  `as_json.py`, `as_sql.py`, `as_onnx.py` and `plot.py` write the
-staircase in other forms; SQL and ONNX share the table of `pieces.py`.
+`as_sql.py`, `as_onnx.py` and `plot.py` write the staircase in other forms; SQL and ONNX share the table of `pieces.py`.
 
 Tests: tests/staircase.
 """

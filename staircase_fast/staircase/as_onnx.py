@@ -137,12 +137,9 @@ def _place(graph: _Graph, table: Pieces, scores: str) -> str:
     """The index of the last piece that starts at or below each score; the last entry if it has no value."""
     n = len(table.start)
     lowest, highest = (graph.table(end) for end in table.inside)
-    inside = graph.add(
-        "And", graph.add("LessOrEqual", lowest, scores), graph.add("LessOrEqual", scores, highest)
-    )  # false for NaN
+    above, below = graph.add("LessOrEqual", lowest, scores), graph.add("LessOrEqual", scores, highest)  # false for NaN
     step = _started(graph, graph.table(table.start[1:]), n - 1, scores) if n > 1 else graph.integer(0)
-    known, none = graph.add("Cast", inside, to=graph.onnx.TensorProto.INT64), graph.integer(n)
-    return graph.add("Add", graph.add("Mul", known, graph.add("Sub", step, none)), none)
+    return graph.add("Where", graph.add("And", above, below), step, graph.integer(n))
 
 
 def _started(graph: _Graph, start: str, n: int, scores: str) -> str:
@@ -151,7 +148,7 @@ def _started(graph: _Graph, start: str, n: int, scores: str) -> str:
     while n >= 1:
         half = max(n >> 1, 1)
         entry = graph.add("Gather", start, graph.add("Add", base, graph.integer(half - 1)))
-        passed = graph.add("Cast", graph.add("LessOrEqual", entry, scores), to=graph.onnx.TensorProto.INT64)
-        base = graph.add("Add", base, graph.add("Mul", passed, graph.integer(half)))
+        passed = graph.add("LessOrEqual", entry, scores)
+        base = graph.add("Where", passed, graph.add("Add", base, graph.integer(half)), base)
         n -= half
     return base

@@ -66,8 +66,10 @@ def hide_frame(ax: Axes) -> None:
 
 def draw_steps(ax: Axes, left: Floats, right: Floats, values: Floats, color: str, label: str | None) -> None:
     """Draw each step from its first to its last score, or as a dot if it has a single score."""
-    shown = _visible_steps(left, right, values)
-    left, right, values = left[shown], right[shown], values[shown]
+    if len(left) > _RESOLUTION:  # at each position only the first step, and steps that are visibly long
+        begin, end = np.split(_places(np.append(left, right)), 2)
+        shown = _moves(left, values) | (end > begin)
+        left, right, values = left[shown], right[shown], values[shown]
     gap = np.full(len(left), np.nan)
     x, y = np.column_stack([left, right, gap]).reshape(-1), np.repeat(values, 3)
     ax.plot(x, y, color=color, linewidth=2.0, solid_capstyle="butt", zorder=4, label=label)
@@ -83,21 +85,16 @@ def _places(column: Floats) -> NDArray[np.int64]:
     return np.floor((column / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * _RESOLUTION).astype(np.int64)
 
 
+def _moves(x: Floats, y: Floats) -> NDArray[np.bool_]:
+    """Whether each point has another position than the point before."""
+    place = _places(x) * (_RESOLUTION + 2) + _places(y)
+    return np.append(True, place[1:] != place[:-1])
+
+
 def thin_line(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The vertices of a monotone line; at each position only the first and the last."""
     if len(x) <= _RESOLUTION:
         return x, y
-    place = _places(x) * (_RESOLUTION + 2) + _places(y)
-    moved = np.append(True, place[1:] != place[:-1])
-    kept = moved | np.append(moved[1:], True)
-    return x[kept], y[kept]
-
-
-def _visible_steps(left: Floats, right: Floats, values: Floats) -> NDArray[np.int64]:
-    """The steps to draw: at each position the first one, and those that are visibly long."""
-    if len(left) <= _RESOLUTION:
-        return np.arange(len(left))
-    place = _places(left) * (_RESOLUTION + 2) + _places(values)
-    moved = np.append(True, place[1:] != place[:-1])
-    begin, end = np.split(_places(np.append(left, right)), 2)
-    return np.flatnonzero(moved | (end > begin))
+    moved = _moves(x, y)
+    shown = moved | np.append(moved[1:], True)
+    return x[shown], y[shown]

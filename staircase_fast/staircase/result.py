@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from typing import Any, Literal, overload
@@ -13,9 +14,9 @@ from staircase_fast import threads
 from staircase_fast.inputs.options import check_choice, check_direction, check_interpolation
 from staircase_fast.inputs.rows import check_no_nan, refuse_nan
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.staircase import _lookup, as_json, cells, middles
-from staircase_fast.staircase.steps import Steps, check_output, check_steps, read_queries, refuse_outside
-from staircase_fast.storage.documents import Saved
+from staircase_fast.staircase import _lookup, cells
+from staircase_fast.staircase.steps import Steps, centered_ends, check_output, check_steps, read_queries, refuse_outside
+from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
 
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # `cells.Index`, and lines (`_follow.pxd`)
@@ -24,10 +25,11 @@ _put = object.__setattr__  # attributes are read-only for everybody else
 _INTEGERS = np.dtype(np.int64)
 _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
+_FORMAT = "staircase_fast", 1  # of JSON texts: name and version
 
 
 @public_class("staircase_fast")
-class Staircase(Saved):
+class Staircase(documents.Saved):
     """A monotone step function, with `n_steps` steps in ascending order of score.
 
     Made by `staircase_fast.fit`, `load` and `from_json`.  It is immutable; its arrays are read-only.
@@ -58,8 +60,8 @@ class Staircase(Saved):
     <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
     """
 
-    __slots__ = (*_FIELDS, "_centered", "_index")
-    _WHAT = as_json.WHAT
+    __slots__ = (*_FIELDS, "_index", "_centered")
+    _WHAT = "a staircase"
 
     _index: _Index | None
     _centered: Staircase  # unset until it is needed
@@ -97,41 +99,33 @@ class Staircase(Saved):
     ) -> None:
         rising, the_loss = bool(check_direction(increasing, auto=False)), loss_of(loss)
         columns = left, right, values, weights, counts, lower, upper
-        self._set(check_steps(columns, rising=rising, loss=the_loss), the_loss, rising)
+        self._set_steps(check_steps(columns, rising=rising, loss=the_loss), the_loss, rising)
 
     @classmethod
     def _of_steps(cls, steps: Steps, loss: Loss, increasing: bool) -> Staircase:
         """A staircase of valid arrays that nobody else uses."""
         stairs = cls.__new__(cls)
-        stairs._set(steps, loss, increasing)
+        stairs._set_steps(steps, loss, increasing)
         return stairs
-
-    def _set(self, steps: Steps, loss: Loss, increasing: bool) -> None:
-        for name, column in zip(_ARRAYS, steps, strict=True):
-            array = steps.values if column is None else column
-            array.setflags(write=False)
-            _put(self, name, array)
-        _put(self, "loss", loss)
-        _put(self, "increasing", increasing)
-        _put(self, "_index", None)
 
     @classmethod
     def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
         """The same from one array, whose rows are the first five columns; counts are stored as int64 bits."""
         stairs = cls.__new__(cls)
         table.setflags(write=False)
-        values = table[2]
-        _put(stairs, "left", table[0])
-        _put(stairs, "right", table[1])
-        _put(stairs, "values", values)
-        _put(stairs, "lower", values)
-        _put(stairs, "upper", values)
-        _put(stairs, "weights", table[3])
-        _put(stairs, "counts", table[4].view(_INTEGERS))
-        _put(stairs, "loss", loss)
-        _put(stairs, "increasing", increasing)
-        _put(stairs, "_index", None)
+        left, right, values, weights, counts = table
+        stairs._set(left, right, values, weights, counts.view(_INTEGERS), loss, increasing, values, values, None)
         return stairs
+
+    def _set_steps(self, steps: Steps, loss: Loss, increasing: bool) -> None:
+        columns = [steps.values if column is None else column for column in steps]
+        for column in columns:
+            column.setflags(write=False)
+        self._set(*columns[:5], loss, increasing, *columns[5:], None)
+
+    def _set(self, *attributes: Any) -> None:
+        for name, attribute in zip(self.__slots__, attributes, strict=False):
+            _put(self, name, attribute)
 
     def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError(f"a Staircase is immutable; cannot set or delete {name!r}")
@@ -182,8 +176,7 @@ class Staircase(Saved):
             "step": a score gets the value of the last step that starts at or below it.  "linear": between two steps,
             values lie on the straight line from the end of one to the start of the next.  "centered": values lie on
             straight lines through the middles of the steps, the left end of the first and the right end of the last.
-            They are strictly monotone over the whole fitted range, except for rounding, so ranks are preserved.  (A
-            single step is constant, and so is a step between an infinite score and its next score.)
+            So ranks are preserved, except for rounding, on a single step, and beside infinite scores.
         out_of_bounds : {"clip", "nan", "raise"}, default "clip"
             For scores outside the fitted range: the value of the nearest step, NaN, or an error.
         out : ndarray of float64, optional
@@ -256,7 +249,7 @@ class Staircase(Saved):
         """The staircase whose linear interpolation is "centered"; cached, because it has its own index."""
         found = getattr(self, "_centered", None)
         if found is None:
-            ends = middles.centered_ends(self.left, self.right, np.array([0, self.n_steps]))
+            ends = centered_ends(self.left, self.right, np.array([0, self.n_steps]))
             found = self._of_steps(Steps(*ends, self.values, self.weights, self.counts), self.loss, self.increasing)
             _put(self, "_centered", found)
         return found
@@ -294,14 +287,22 @@ class Staircase(Saved):
         Returns
         -------
         str
+            An object with the attributes.  The bounds are omitted if the values are exact.
 
         Examples
         --------
         >>> import staircase_fast as sf
         >>> sf.fit([1, 2], [0, 1]).to_json()
-        '{"format": "staircase_fast", ...'
+        '{"format": "staircase_fast", "version": 1, ...'
         """
-        return as_json.to_json(self)
+        name, version = _FORMAT
+        document = {"format": name, "version": version, "loss": documents.plain_loss(self.loss)}
+        document["increasing"] = self.increasing
+        for name in _ARRAYS:
+            column = getattr(self, name)
+            if name not in ("lower", "upper") or column is not self.values:
+                document[name] = documents.plain_numbers(column.tolist())
+        return json.dumps(document, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Staircase:
@@ -323,7 +324,10 @@ class Staircase(Saved):
         >>> sf.Staircase.from_json(stairs.to_json()) == stairs
         True
         """
-        return cls(**as_json.fields_of(text))
+        document = documents.document_of(text, cls._WHAT, _FORMAT, ("increasing", *_ARRAYS[:5]), _ARRAYS[5:])
+        columns = {name: documents.numbers_of(name, document[name]) for name in _ARRAYS if name in document}
+        loss = documents.loss_from(document["loss"], functions=True)
+        return cls(**columns, loss=loss, increasing=document["increasing"])
 
     def to_sql(
         self,
@@ -338,8 +342,7 @@ class Staircase(Saved):
         Parameters
         ----------
         column : str or sequence of str
-            The column of scores, of any numeric type: its name, or the parts of a qualified name such as
-            ``("t", "score")``.  Names are quoted, so any characters are allowed, and case matters.
+            The column of scores: its name, or the parts of a qualified name such as ``("t", "score")``.
         dialect : {"duckdb", "postgres"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
@@ -353,9 +356,6 @@ class Staircase(Saved):
 
         Notes
         -----
-        Up to 64 steps become a searched CASE.  More steps become a join with a table of VALUES: an ASOF JOIN in DuckDB,
-        a bisection in PostgreSQL.  The time per row hardly depends on the number of steps, but parsing does.
-
         With lines, the sign of a zero may differ from `predict`, and PostgreSQL fails with "value out of range:
         underflow" if a product rounds to 0 (below about 2e-324), as it does for any such product.
 
@@ -369,7 +369,6 @@ class Staircase(Saved):
           WHEN "score" < '0.8'::float8 THEN '0.5'::float8
           WHEN "score" <= 'Infinity'::float8 THEN '1.0'::float8
         END
-        >>> query = f"SELECT id, {stairs.to_sql('score')} AS probability FROM scored"
         """
         from staircase_fast.staircase import as_sql
 

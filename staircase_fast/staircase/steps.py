@@ -1,4 +1,4 @@
-"""The columns of a staircase, and the checks of columns that come from a user or a file."""
+"""The columns of a staircase, their checks, and the ends of steps for centered interpolation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from staircase_fast.losses import Loss
 from staircase_fast.losses.parameters import range_text
 from staircase_fast.typing import ColumnLike
 
+Floats = NDArray[np.float64]
 _NO_BORDERS = np.empty(0, dtype=np.int64)
 
 
 class Steps(NamedTuple):
     """Valid steps, in arrays that belong to us."""
 
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    left: Floats
+    right: Floats
+    values: Floats
+    weights: Floats
     counts: NDArray[np.int64]
-    lower: NDArray[np.float64] | None = None  # proven bounds on the values, if those are not exact
-    upper: NDArray[np.float64] | None = None
+    lower: Floats | None = None  # proven bounds on the values, if those are not exact
+    upper: Floats | None = None
 
 
 def check_steps(
@@ -83,7 +84,7 @@ def read_queries(scores: ColumnLike) -> tuple[Column, tuple[int, ...]]:
     return read_float_column("scores", array.reshape(-1)), array.shape
 
 
-def check_output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def check_output(out: object, shape: tuple[int, ...]) -> Floats:
     """An array of the caller that results are written to."""
     if not isinstance(out, np.ndarray):
         raise InvalidTypeError("out", "must be a numpy array", found=f"got {type(out).__name__}")
@@ -100,3 +101,24 @@ def refuse_outside(scores: Column, low: float, high: float) -> None:
     """Raise an error for the first score outside the fitted range."""
     outside = (scores < np.float64(low)) | (scores > np.float64(high))  # a float would be rounded to float32
     refuse_entries("scores", f"must be in [{low}, {high}], the fitted range", scores, outside)
+
+
+def centered_ends(left: Floats, right: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Ends of steps for which linear interpolation gives lines through the middles of the given steps.
+
+    Staircase g has the steps [offsets[g], offsets[g + 1]).  Each step shrinks to its middle.  The first shrinks to its
+    left end and the last to its right end, so that lines cover the whole range.  A step with an infinite end is
+    constant up to its other end.  A single step stays unchanged.
+    """
+    with np.errstate(all="ignore"):  # middles of infinite steps are not used
+        half = (right - left) / 2
+        # right - left may overflow, and halves of tiny ends are inexact, but not both
+        middle = np.where(np.isfinite(half), left + half, left / 2 + right / 2)
+    low, high = middle.copy(), middle
+    first, last = offsets[:-1], offsets[1:] - 1
+    low[first], high[last] = left[first], right[last]
+    high[first] = np.where(np.isinf(left[first]), right[first], left[first])
+    low[last] = np.where(np.isinf(right[last]), left[last], right[last])
+    alone = first[first == last]
+    low[alone], high[alone] = left[alone], right[alone]
+    return low, high

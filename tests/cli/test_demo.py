@@ -9,12 +9,12 @@ import pytest
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, commands, demo, report_page
+from staircase_fast.cli import arguments, commands, demo, report
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(report_page, "picture", lambda facts, form, **how: b"<svg/>")
+    monkeypatch.setattr(report, "picture", lambda *given, **how: b"<svg/>")
 
 
 def test_the_tour_writes_its_files_and_prints_results_before_and_after(tmp_path, capsys):

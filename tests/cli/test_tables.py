@@ -236,8 +236,8 @@ def test_numbers_keep_their_type_and_text_is_parsed(given, expected):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (pa.array([1.0, None]), r"`x` must not have missing entries; got None at index 1\."),
-        (pa.array([None, None]), r"`x` must not have missing entries; got None at index 0\."),
+        (pa.array([1.0, None]), r"`x` must not have missing entries; got null at index 1\."),
+        (pa.array([None, None]), r"`x` must not have missing entries; got null at index 0\."),
         (pa.array(["1", "2", " ", "a"]), r"`x` must not have missing entries; got ' ' at index 2\."),
         (pa.array(["1", "2", "3", "4,5", "b"]), r"`x` must hold numbers; got '4,5' at index 3\."),
         (pa.array(["True", "2", "maybe"]), r"`x` must hold numbers; got 'True' at index 0\."),

@@ -12,7 +12,7 @@ from reference import linear_value
 from strategies import rows
 
 import staircase_fast as sf
-from staircase_fast.staircase.middles import centered_ends
+from staircase_fast.staircase.steps import centered_ends
 
 inf = math.inf
 
