@@ -220,8 +220,9 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).predict([0.2, 3.0])
         array([0, 1])
         """
-        chosen: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return chosen
+        chosen = np.argmax(self.predict_proba(X), axis=1)  # raises NotFittedError if there are no classes yet
+        found: NDArray[Any] = self.classes_[chosen]
+        return found
 
     def _options(self) -> Options:
         prior = check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))
@@ -257,9 +258,10 @@ class StaircaseCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.estimator is None:
-            tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
-            return tags
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+            tags.input_tags.one_d_array = True
+            tags.input_tags.two_d_array = False
+        else:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
 
