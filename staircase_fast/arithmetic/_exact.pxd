@@ -17,7 +17,6 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast.arithmetic._double_double cimport two_product
 from staircase_fast.arithmetic._types cimport bits_of, number
 
 cdef extern from *:
@@ -59,7 +58,7 @@ ctypedef struct Scale:
     bint narrow           # integer targets and weights whose sums fit int64: no shifts, exact comparisons at once
     bint tame             # sums and products of two sums stay well within the range of doubles
     double greatest       # largest magnitude of a target
-    double cut            # splits products in two (see Pending); 0 if the parts would not be short enough
+    double cut            # splits products in two (see _row_sums.pxd); 0 if the parts would not be short enough
     double cut_error      # splits the rounding errors of products
     double cut_weight     # splits weights
 
@@ -134,89 +133,10 @@ cdef inline void add_sample(Scale scale, uint64_t *sums, number y, double w) noe
     add_shifted(sums + scale.s_words, scale.w_words, weight.m, 0, weight.q - scale.w_unit, False)
 
 
-# Integer arithmetic for every row would be slow.  Instead, each double is split in two: adding and subtracting a large
-# constant, the *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.  If both parts are
-# short (`_scale.set_cuts`), doubles hold their sums over CUT_ROWS rows without rounding.  These pending sums are then
-# added to the integers at once.  A product w*y is first split into its rounded value and its rounding error.
-
-cdef enum:
-    CUT_ROWS = 1024
-
-ctypedef struct Pending:
-    double product[2]     # sums of both parts of the rounded products w*y
-    double error[2]       # the same for their rounding errors; not used without weights
-    double weight[2]      # the same for the weights; not used without weights
-    int64_t rows
-
-
-cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
-    cdef double part = (value + cut) - cut
-    parts[0] += part
-    parts[1] += value - part
-
-
-cdef inline void pend(Scale scale, Pending *pending, double y) noexcept nogil:
-    """Add one row of weight 1 to the pending sums."""
-    add_parts(pending.product, y, scale.cut)
-    pending.rows += 1
-
-
-cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w) noexcept nogil:
-    cdef double error, product = two_product(y, w, &error)
-    add_parts(pending.product, product, scale.cut)
-    add_parts(pending.error, error, scale.cut_error)
-    add_parts(pending.weight, w, scale.cut_weight)
-    pending.rows += 1
-
-
-cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
-    """Add the pending sums to the exact sums, and reset them."""
-    cdef int unit = scale.y_unit + scale.w_unit, part
-    for part in range(2):
-        add_double(sums, scale.s_words, pending.product[part], unit)
-        if weighted:
-            add_double(sums, scale.s_words, pending.error[part], unit)
-            add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
-    if not weighted:
-        # the unit of weights is not 1 if other batches of a stream have fractional weights
-        add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, -scale.w_unit, False)
-    memset(pending, 0, sizeof(Pending))
-
-
 cdef inline void add_double(uint64_t *words, int n_words, double value, int unit) noexcept nogil:
     """words += value / 2**unit; the quotient must be an integer."""
     cdef Dyadic d = dyadic(value, unit)
     add_shifted(words, n_words, d.m, 0, d.q - unit, d.negative)
-
-
-cdef inline void add_rows(
-    Scale scale, uint64_t *sums, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end
-) noexcept nogil:
-    """S += w*y and W += w for the rows [start, end); if `weights` is NULL, all are 1.
-
-    Rows alternate between two pending sums, so that consecutive additions do not wait for each other.
-    """
-    cdef Pending pending[2]
-    cdef Py_ssize_t i, stop
-    if scale.cut == 0 or end - start < 4 or not (number is float or number is double):
-        for i in range(start, end):
-            add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
-        return
-    memset(pending, 0, 2 * sizeof(Pending))
-    while start < end:
-        stop = min(end, start + 2 * CUT_ROWS)
-        if weights == NULL:
-            for i in range(start, stop - 1, 2):
-                pend(scale, &pending[0], y[i])
-                pend(scale, &pending[1], y[i + 1])
-            if (stop - start) & 1:
-                pend(scale, &pending[0], y[stop - 1])
-        else:
-            for i in range(start, stop):
-                pend_weighted(scale, &pending[i & 1], y[i], weights[i])
-        flush(scale, &pending[0], sums, weights != NULL)
-        flush(scale, &pending[1], sums, weights != NULL)
-        start = stop
 
 
 cdef inline void add_words(uint64_t *total, const uint64_t *term, int n_words) noexcept nogil:

@@ -3,10 +3,13 @@
 Preconditions: n >= 1, any values.
 """
 
+from libc.string cimport memset
+
 from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Monotonicity, Range, fill_buckets, monotonicity_of, range_of,
 )
 from staircase_fast.arithmetic._exact cimport unpacked
+from staircase_fast.arithmetic._row_sums cimport Pending, has_avx2, pend_rows
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
 from staircase_fast.arithmetic._types cimport floating, number
 
@@ -57,6 +60,27 @@ def roomy_scale_of(object targets not None, object weights not None, Py_ssize_t 
 def fields_in_kernels(object scale not None):
     """The struct that kernels make of an exact.Scale, as a dict.  Only tests need it."""
     return unpacked(scale)
+
+
+def has_vectors():
+    """Whether exact sums use AVX2 here.  Only tests need it."""
+    return bool(has_avx2())
+
+
+def pending_sums(const double[::1] y not None, const double[::1] w not None, object scale not None, bint vectors):
+    """Both parts of the products, of their rounding errors and of the weights, summed over at most 1024 rows.
+
+    Only tests need it.
+    """
+    cdef Pending pending[2]
+    cdef int part
+    memset(pending, 0, 2 * sizeof(Pending))
+    pend_rows(
+        unpacked(scale), pending, &y[0], &w[0] if w.shape[0] else NULL, 0, y.shape[0], vectors and has_avx2()
+    )
+    return [
+        (&pending[0].product[0])[part] + (&pending[1].product[0])[part] for part in range(6)
+    ], pending[0].rows + pending[1].rows
 
 
 cdef Range range_from(object extent) except *:

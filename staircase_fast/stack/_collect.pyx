@@ -14,9 +14,8 @@ Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, w
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast.arithmetic._exact cimport (
-    CUT_ROWS, Pending, Scale, add_sample, add_sums, flush, pend, pend_weighted, unpacked,
-)
+from staircase_fast.arithmetic._exact cimport Scale, add_sample, add_sums, unpacked
+from staircase_fast.arithmetic._row_sums cimport CUT_ROWS, Pending, flush, pend, pend_weighted
 from staircase_fast.arithmetic._types cimport BATCH, double_of, floating, number
 from staircase_fast.stack._plan cimport is_live, live_before
 from staircase_fast.stack._sort cimport RankedRow

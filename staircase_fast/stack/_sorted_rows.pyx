@@ -7,8 +7,9 @@ room for n steps.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_rows, unpacked
+from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, unpacked
 from staircase_fast.arithmetic._rounded cimport rounded_sum
+from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._types cimport floating, number
 from staircase_fast.stack._rows cimport find_ties, merge_rows, place_work, sum_integers, work_words
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, sum_rows

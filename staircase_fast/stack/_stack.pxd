@@ -30,8 +30,9 @@ from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_rows, add_sums, exact_order, multiply_words
+from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_sums, exact_order, multiply_words
 from staircase_fast.arithmetic._rounded cimport narrow_mean, quick_mean, rounded_mean, rounded_sum, rounded_weight
+from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._types cimport number
 
 cdef enum:

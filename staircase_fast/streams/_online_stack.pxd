@@ -18,8 +18,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._exact cimport Scale, add_rows
+from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
+from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.losses._functionals cimport Linex
 from staircase_fast.stack._rows cimport find_ties, push_all, sum_integers
 from staircase_fast.stack._stack cimport Stack, finish, push, sum_rows, sum_t, words_of

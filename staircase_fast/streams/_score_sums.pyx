@@ -9,10 +9,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport (
-    MAX_WORDS, Dyadic, Scale, add_rows, add_sample, add_shifted, compare_words, dyadic, exact_order, multiply_words,
-    unpacked,
+    MAX_WORDS, Dyadic, Scale, add_sample, add_shifted, compare_words, dyadic, exact_order, multiply_words, unpacked,
 )
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
+from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.stack._sort cimport bits_of
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
 from staircase_fast.streams._entries cimport (

@@ -1,10 +1,12 @@
 """One pass over a column finds NaN, the order and ties anywhere; the scale of exact sums follows from its extremes."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from staircase_fast.arithmetic import _scan
-from staircase_fast.arithmetic.exact import Extent, Scale, order_of, scale_of
+from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, Scale, extent_of, order_of, scale_of
 
 ORDINARY = [-1.0, 0.0, 1.0, 2.0, 3.0]
 STRANGE = [0.0, -0.0, 5e-324, 1.0, 1e308, -1e308, np.inf, -np.inf]
@@ -65,3 +67,19 @@ def test_each_field_of_a_scale_has_its_value():
     }
     assert scale_of(Extent(-1, 0.0, 1.0, 1.0, True), weights, 100).narrow
     assert not scale_of(targets._replace(highest=1e80), weights, 100).tame
+
+
+@pytest.mark.skipif(not _scan.has_vectors(), reason="needs AVX2")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [8, 16, 17, 23, 24, 100, 1024])
+def test_exact_sums_are_the_same_with_and_without_vector_instructions(n, weighted):
+    rng = np.random.default_rng(n)
+    y, w = rng.normal(size=n), rng.random(n) if weighted else np.empty(0)
+    scale = scale_of(extent_of(y, 1), extent_of(w, 1) if weighted else UNIT_WEIGHTS, n)
+    assert scale.cut != 0
+    vectors, plain = (_scan.pending_sums(y, w, scale, used) for used in (True, False))
+    assert vectors == plain
+    assert plain[1] == n
+    assert sum(map(Fraction, plain[0][:4])) == sum(
+        Fraction(a) * Fraction(b) for a, b in zip(y, w if weighted else np.ones(n), strict=True)
+    )
