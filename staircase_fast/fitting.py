@@ -17,7 +17,7 @@ from staircase_fast.inputs import rows as inputs
 from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.losses import rows as checks
-from staircase_fast.stack import sorted_rows, survey
+from staircase_fast.stack import _small, sorted_rows, survey
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
@@ -128,9 +128,20 @@ def fit(
         time.monotonic() + options.check_seconds(max_seconds),
         threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
+    stairs = _fit_few(scores, targets, sample_weight, the_loss, rising, bounds)
+    if stairs is not None:
+        return stairs
     columns = inputs.read_columns(scores, targets, sample_weight)
     checks.check_parameter_length(the_loss, len(columns[0]))
     return of_columns(columns, the_loss, rising, bounds, budget, n_threads)
+
+
+def _fit_few(x: object, y: object, w: object, loss: Loss, rising: bool | None, bounds: Bounds) -> Staircase | None:
+    """The fit in one compiled call; None if there are many rows, or if rows must be converted or refused first."""
+    if rising is None or not loss.is_mean or loss.per_sample:
+        return None
+    table = _small.fit(x, y, w, *loss.target_range, not rising, *limits_of(loss, bounds))
+    return None if table is None else Staircase._of_table(table, loss, rising)
 
 
 def of_columns(
@@ -139,15 +150,15 @@ def of_columns(
     """The staircase of columns of equal length whose entries have not been checked."""
     if not loss.is_mean:
         return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
+    x, y, w = columns
+    stairs = _fit_few(x, y, w if len(w) else None, loss, rising, bounds)
+    if stairs is not None:
+        return stairs
     limits = limits_of(loss, bounds)
-    workers = threads.num_threads(n_threads, len(columns[0]))
-    if rising is not None and len(columns[0]) <= sorted_rows.FEW_ROWS:
-        table = sorted_rows.fit_few(*columns, loss, decreasing=not rising, bounds=limits)
-        if table is not None:
-            return Staircase._of_table(table, loss, rising)
+    workers = threads.num_threads(n_threads, len(x))
     # directions are compared by the means of steps, which are unknown once values are clipped to bounds
     signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
-    rows = checks.guess_labels(*columns, loss) if len(columns[0]) >= survey.FEW_ROWS else None
+    rows = checks.guess_labels(*columns, loss) if len(x) >= survey.FEW_ROWS else None
     try:
         rows = rows if rows is not None else checks.check_rows(*columns, loss, workers)
         found = _stairs(rows, loss, signs, first_limits, workers)
@@ -262,6 +273,10 @@ def isotonic_regression(
     """
     the_loss = loss_of(loss)
     rising = options.check_direction(increasing, auto=False)
+    if the_loss.is_mean and not the_loss.per_sample:
+        few = _small.regress(y, weights, *the_loss.target_range, not rising)
+        if few is not None:
+            return IsotonicResult(*few)
     targets = inputs.read_targets("y", y)
     w = inputs.read_weights("weights", weights, "y", targets)
     n = len(targets)
@@ -274,11 +289,6 @@ def isotonic_regression(
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)
-    if n <= sorted_rows.FEW_ROWS:
-        result = sorted_rows.regress_few(targets, w, the_loss, decreasing=not rising)
-        if result is not None:
-            return IsotonicResult(*result)
-
     x, extent, w_extent = summary_of(targets, w, workers)
     checks.check_targets("y", targets, extent, the_loss)
     present = inputs.check_weights("weights", w, w_extent)

@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._types cimport BATCH, floating, number
-from staircase_fast.groups._one_group cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
+from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Steps, Task, fit_one
 from staircase_fast.stack._sort cimport RankedRow
 from staircase_fast.stack._stack cimport empty_stack
 
@@ -131,8 +131,9 @@ cdef Task new_task(
     room.starts = <Py_ssize_t *>(room.spare + n)
     room.y = <double *>(room.starts + n + 1)
     room.w = room.y + n
-    room.tied = <uint8_t *>(room.w + n)       # one word for both flags
+    room.tied = <uint8_t *>(room.w + n)       # one word for all flags
     room.known = room.tied + n
+    room.live = room.known + n
     room.ends = <uint32_t *>(room.w + 2 * n)
     room.words = <uint64_t *>(room.ends + MOST_DIGITS)
     task.stack = empty_stack(unpacked(scale), decreasing, room.starts, NULL, NULL)

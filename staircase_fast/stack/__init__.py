@@ -11,8 +11,8 @@ survey (`survey.py`) finds the few per cent of rows that can be step boundaries,
     collect  gather the rows of those buckets, sum the rest  _collect.pyx
     finish   sort the gathered rows, and push all in order   _finish.pyx
 
-Up to 256 rows take one compiled call (`_small.pyx`).  Losses that need the order use `sorting.py`.  `update_rule.py` is
-the stack for a user's own update rule.
+Up to some ten thousand rows, checks, sort and stack are one compiled call (`_small.pyx`, `_small_fit.pxd`); groups use
+it too.  Losses that need the order use `sorting.py`.  `update_rule.py` is the stack for a user's own update rule.
 
 Tests: tests/stack.
 """

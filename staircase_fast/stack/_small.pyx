@@ -1,146 +1,298 @@
-"""The fit of up to MOST_ROWS rows in one call: checks, sort, stack.  For few rows, calls cost more than arithmetic.
+"""The fit of up to MOST_ROWS rows in one call: read, check, sort, merge.
 
-Invalid rows, and rows that need wide exact sums, are left to the general path, which reports errors.  The GIL is not
-released: that would take as long as the fit.
+For few rows, calls would cost more than arithmetic.  Arrays that are not ordinary, invalid rows and integers beyond
+2**53 are left to the general path, which converts them or reports the error.
 """
 
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._column_scan cimport Range, range_of
-from staircase_fast.arithmetic._exact cimport Scale
+from staircase_fast.arithmetic._column_scan cimport (
+    BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, has_nan, range_of,
+)
 from staircase_fast.arithmetic._scale cimport scale_of
-from staircase_fast.stack._rows cimport find_ties
-from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_rows
+from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
+from staircase_fast.stack._rows cimport merge_rows
+from staircase_fast.stack._small_fit cimport MOST_DIGITS, ROWS_FOR_A_PLAN, Columns, Room, Task, fit_one
+from staircase_fast.stack._sort cimport RankedRow
+from staircase_fast.stack._stack cimport Stack, empty_stack
+
+import numpy
+
+cdef object empty = numpy.empty
+cdef type ndarray = numpy.ndarray
+cdef object intp = numpy.dtype(numpy.intp)
 
 cdef enum:
-    ROWS = 256
-    WORDS = 4             # limit of the width of exact sums
+    ROWS = 20000
+    ROWS_WITHOUT_GIL = 1000   # releasing the GIL takes as long as some rows
 
 MOST_ROWS = ROWS
 
-ctypedef struct Work:
-    Py_ssize_t starts[ROWS + 1]
-    double values[ROWS]
-    double weights[ROWS]
-    uint8_t known[ROWS]
-    uint64_t words[ROWS * WORDS]
+# What `fit` and `regress` share: the arrays, the copied rows, and all work space in one piece of memory.
+ctypedef struct Fit:
+    Array scores
+    Array targets
+    Array weights
+    Py_ssize_t n
+    void *memory
+    void *words               # exact sums, allocated when their width is known
+    Task task
+    Range y_range
+    Range w_range
+    int status
 
-ctypedef struct Sorted:
-    double x[ROWS]
-    double y[ROWS]
-    double w[ROWS]
-    uint8_t tied[ROWS]
+
+cdef enum Status:
+    FINE
+    GENERAL                   # leave the rows to the general path
+    NO_MEMORY
+
+
+cdef int open_arrays(Fit *fit, object scores, object targets, object weights) noexcept:
+    fit.scores.kind = fit.targets.kind = fit.weights.kind = 0
+    fit.memory = fit.words = NULL
+    if not open_array(targets, ndarray, &fit.targets):
+        return GENERAL
+    fit.n = fit.targets.n
+    if not 0 < fit.n <= ROWS:
+        return GENERAL
+    if scores is not None and (not open_array(scores, ndarray, &fit.scores) or fit.scores.n != fit.n):
+        return GENERAL
+    if weights is not None and (not open_array(weights, ndarray, &fit.weights) or fit.weights.n != fit.n):
+        return GENERAL
+    return FINE
+
+
+cdef void close_arrays(Fit *fit) noexcept:
+    close_array(&fit.scores)
+    close_array(&fit.targets)
+    close_array(&fit.weights)
+    PyMem_RawFree(fit.memory)
+    PyMem_RawFree(fit.words)
+
+
+cdef int allocate(Fit *fit) noexcept nogil:
+    """Allocate the work space and the outputs."""
+    cdef Py_ssize_t n = fit.n
+    cdef Room *room = &fit.task.room
+    cdef char *at = <char *>PyMem_RawMalloc(
+        n * (2 * sizeof(RankedRow) + sizeof(Py_ssize_t) + 9 * sizeof(double) + sizeof(int64_t) + 4)
+        + MOST_DIGITS * sizeof(uint32_t) + 64
+    )
+    if at == NULL:
+        return NO_MEMORY
+    fit.memory = at
+    room.rows = <RankedRow *>at
+    room.spare = room.rows + n
+    room.starts = <Py_ssize_t *>(room.spare + n)
+    room.y = <double *>(room.starts + n + 1)
+    room.w = room.y + n
+    fit.task.columns.x = room.w + n
+    fit.task.columns.y = fit.task.columns.x + n
+    fit.task.columns.w = fit.task.columns.y + n
+    fit.task.steps.left = fit.task.columns.w + n
+    fit.task.steps.right = fit.task.steps.left + n
+    fit.task.steps.values = fit.task.steps.right + n
+    fit.task.steps.weights = fit.task.steps.values + n
+    fit.task.steps.counts = <int64_t *>(fit.task.steps.weights + n)
+    fit.task.steps.n = 0
+    room.ends = <uint32_t *>(fit.task.steps.counts + n)
+    room.tied = <uint8_t *>(room.ends + MOST_DIGITS)
+    room.known = room.tied + n
+    fit.task.columns.labels = room.known + n
+    room.live = fit.task.columns.labels + n
+    return FINE
+
+
+cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
+    """Copy the rows of weight > 0, check them, and choose the scale of exact sums."""
+    cdef Columns *columns = &fit.task.columns
+    cdef Py_ssize_t i, n = fit.n
+    if not copy_as_doubles(&fit.targets, columns.y):
+        return GENERAL
+    if fit.scores.kind:
+        if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
+            return GENERAL
+        for i in range(n):
+            columns.x[i] += 0.0                           # -0.0 becomes the 0.0 it equals
+    fit.w_range = Range(-1, 1.0, 1.0, 1.0, True)
+    if fit.weights.kind:
+        columns.labels = NULL
+        if not copy_as_doubles(&fit.weights, columns.w):
+            return GENERAL
+        fit.w_range = range_of(columns.w, n)
+    else:
+        columns.w = NULL
+        if lowest <= 0 and highest >= 1 and are_labels(columns.y, n):
+            for i in range(n):
+                columns.labels[i] = columns.y[i] != 0
+            fit.y_range = Range(-1, 0.0, 1.0, 1.0, True)
+            return FINE
+        columns.labels = NULL
+    fit.y_range = range_of(columns.y, n)
+    if not are_valid(fit, lowest, highest):
+        return GENERAL
+    if fit.w_range.lowest == 0:
+        fit.n = drop_absent(columns, n)
+        fit.w_range = range_of(columns.w, fit.n)
+    return FINE if fit.n else GENERAL
+
+
+cdef Py_ssize_t drop_absent(Columns *rows, Py_ssize_t n) noexcept nogil:
+    """Move the rows of weight other than 0 to the front; return their number."""
+    cdef Py_ssize_t i, n_present = 0
+    for i in range(n):
+        if rows.w[i] != 0:
+            rows.x[n_present], rows.y[n_present], rows.w[n_present] = rows.x[i], rows.y[i], rows.w[i]
+            n_present += 1
+    return n_present
+
+
+cdef bint are_valid(const Fit *fit, double lowest, double highest) noexcept nogil:
+    cdef Range y = fit.y_range, w = fit.w_range
+    if y.first_bad >= 0 or y.lowest < lowest or y.highest > highest:
+        return False
+    if max(-y.lowest, y.highest) >= 9007199254740992.0:      # 2**53: may be a rounded integer
+        return False
+    return w.first_bad < 0 and w.lowest >= 0 and w.highest * fit.n < INFINITY
+
+
+cdef int set_stack(Fit *fit, bint decreasing, double lo, double hi) noexcept nogil:
+    cdef Task *task = &fit.task
+    task.stack = empty_stack(scale_of(fit.y_range, fit.w_range, fit.n), decreasing, task.room.starts, NULL, NULL)
+    task.stack.known = task.room.known
+    task.lo, task.hi = lo, hi
+    if not task.stack.scale.narrow:
+        fit.words = PyMem_RawMalloc(fit.n * task.stack.n_words * sizeof(uint64_t))
+        if fit.words == NULL:
+            return NO_MEMORY
+        task.stack.words = <uint64_t *>fit.words
+    return FINE
+
+
+cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, double lo, double hi) noexcept nogil:
+    cdef int status = allocate(fit)
+    if status == FINE:
+        status = read_rows(fit, lowest, highest)
+    if status == FINE:
+        status = set_stack(fit, decreasing, lo, hi)
+    if status == FINE:
+        fit_one(&fit.task, 0, fit.n)
+    return status
+
+
+cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) noexcept nogil:
+    """Rows are read in place if they are contiguous doubles, and scanned once."""
+    cdef Task *task = &fit.task
+    cdef Stack *stack = &task.stack
+    cdef Py_ssize_t n = fit.n
+    cdef int status = allocate(fit)
+    cdef const double *y = in_place(&fit.targets)
+    cdef const double *w = in_place(&fit.weights)
+    cdef bint planned = n >= ROWS_FOR_A_PLAN
+    if status != FINE:
+        return status
+    if y == NULL:
+        y = task.columns.y
+        if not copy_as_doubles(&fit.targets, task.columns.y):
+            return GENERAL
+    if fit.weights.kind and w == NULL:
+        w = task.columns.w
+        if not copy_as_doubles(&fit.weights, task.columns.w):
+            return GENERAL
+    fit.y_range = fill_buckets(
+        y, w, NULL, n, <Bucket *>(task.steps.values + n) - n // BUCKET_ROWS, &fit.w_range
+    )
+    if not are_valid(fit, lowest, highest) or fit.w_range.lowest == 0:
+        return GENERAL
+    status = set_stack(fit, decreasing, -INFINITY, INFINITY)
+    if status == FINE:
+        stack.s = task.steps.values
+        stack.w = task.steps.weights
+        merge_rows(
+            stack, y, w, NULL, n, -INFINITY, INFINITY, task.room.live if planned and stack.scale.tame else NULL, True
+        )
+        task.room.starts[stack.n] = n
+    return status
 
 
 def fit(
-    const double[::1] scores not None,         # IN  at most MOST_ROWS, in any order
-    const double[::1] targets not None,        # IN  one per score
-    const double[::1] weights not None,        # IN  one per score, or empty: all are 1
-    double lowest,                             # IN  the loss allows targets in [lowest, highest]
-    double highest,
+    scores, targets, weights,                  # IN  numpy arrays; weights may be None: all are 1
+    double lowest, double highest,             # IN  the loss allows targets in [lowest, highest]
     bint decreasing,
-    double lo,
-    double hi,
-    double[:, ::1] steps not None,             # OUT a column per step: left, right, value, weight, rows (as int64)
+    double lo, double hi,
 ):
-    """Write the steps to the first columns of `steps` and return their number, or 0: use the general path."""
-    cdef Work work
-    cdef Sorted rows
-    cdef Py_ssize_t n = targets.shape[0], n_steps, step
-    cdef const double *w = &weights[0] if weights.shape[0] else NULL
-    cdef const uint8_t *tied
-    if not sort(&rows, &scores[0], &targets[0], w, n):
-        return 0
-    w = NULL if w == NULL else rows.w
-    tied = rows.tied if find_ties(rows.x, n, rows.tied) else NULL
-    n_steps = merge(&work, rows.y, w, tied, n, lowest, highest, decreasing, lo, hi)
-    for step in range(n_steps):
-        steps[0, step] = rows.x[work.starts[step]]
-        steps[1, step] = rows.x[work.starts[step + 1] - 1]
-        steps[2, step] = work.values[step]
-        steps[3, step] = work.weights[step]
-        (<int64_t *>&steps[4, step])[0] = work.starts[step + 1] - work.starts[step]
-    return n_steps
+    """Return a table with a column per step: left, right, value, weight, rows (as int64).
+
+    Return None if the general path must convert or refuse the rows, or if there are more than MOST_ROWS.
+    """
+    cdef Fit own
+    cdef Py_ssize_t n_steps
+    cdef double[:, ::1] steps
+    cdef int status
+    if scores is None:
+        return None
+    status = open_arrays(&own, scores, targets, weights)
+    try:
+        if status == FINE:
+            if own.n >= ROWS_WITHOUT_GIL:
+                with nogil:
+                    status = run_fit(&own, lowest, highest, decreasing, lo, hi)
+            else:
+                status = run_fit(&own, lowest, highest, decreasing, lo, hi)
+        if status == NO_MEMORY:
+            raise MemoryError
+        if status == GENERAL:
+            return None
+        n_steps = own.task.steps.n
+        table = empty((5, n_steps))
+        steps = table
+        memcpy(&steps[0, 0], own.task.steps.left, n_steps * sizeof(double))
+        memcpy(&steps[1, 0], own.task.steps.right, n_steps * sizeof(double))
+        memcpy(&steps[2, 0], own.task.steps.values, n_steps * sizeof(double))
+        memcpy(&steps[3, 0], own.task.steps.weights, n_steps * sizeof(double))
+        memcpy(&steps[4, 0], own.task.steps.counts, n_steps * sizeof(double))
+        return table
+    finally:
+        close_arrays(&own)
 
 
 def regress(
-    const double[::1] targets not None,        # IN  at most MOST_ROWS
-    const double[::1] weights not None,        # IN  one per target, or empty: all are 1
-    double lowest,                             # IN  the loss allows targets in [lowest, highest]
-    double highest,
+    targets, weights,                          # IN  numpy arrays; weights may be None: all are 1
+    double lowest, double highest,             # IN  the loss allows targets in [lowest, highest]
     bint decreasing,
-    double[::1] x not None,                    # OUT the value of each row
-    double[::1] step_weights not None,         # OUT
-    Py_ssize_t[::1] starts not None,           # OUT first row of each step, then the number of rows
 ):
-    """Fit sorted rows without ties; return the number of steps, or 0: use the general path."""
-    cdef Work work
-    cdef Py_ssize_t n = targets.shape[0], n_steps, step, i
-    n_steps = merge(
-        &work, &targets[0], &weights[0] if weights.shape[0] else NULL, NULL, n, lowest, highest, decreasing,
-        -INFINITY, INFINITY
-    )
-    starts[n_steps] = n
-    for step in range(n_steps):
-        starts[step] = work.starts[step]
-        step_weights[step] = work.weights[step]
-        for i in range(work.starts[step], work.starts[step + 1]):
-            x[i] = work.values[step]
-    return n_steps
+    """Fit sorted rows without ties, as `fit`.
 
-
-cdef Py_ssize_t merge(
-    Work *work, const double *y, const double *w, const uint8_t *tied, Py_ssize_t n, double lowest, double highest,
-    bint decreasing, double lo, double hi
-) noexcept:
-    """Fit sorted rows; return the number of steps, or 0."""
-    cdef Range targets = range_of(y, n), weights = Range(-1, 1.0, 1.0, 1.0, True)
-    cdef Scale scale
-    cdef Stack stack
-    if w != NULL:
-        weights = range_of(w, n)
-    if targets.first_bad >= 0 or targets.lowest < lowest or targets.highest > highest:
-        return 0
-    if max(-targets.lowest, targets.highest) >= 9007199254740992.0:      # 2**53: may be a rounded integer
-        return 0
-    if weights.first_bad >= 0 or weights.lowest <= 0 or weights.highest * n == INFINITY:
-        return 0
-    scale = scale_of(targets, weights, n)
-    if scale.s_words + scale.w_words > WORDS:
-        return 0
-    stack = empty_stack(scale, decreasing, work.starts, work.values, work.weights)
-    stack.known = work.known
-    stack.words = work.words
-    if scale.narrow:
-        push_rows(&stack, y, w, tied, <int64_t>0, 0, n)
-        finish(&stack, y, w, <int64_t>0, n, lo, hi)
-    else:
-        push_rows(&stack, y, w, tied, <double>0, 0, n)
-        finish(&stack, y, w, <double>0, n, lo, hi)
-    work.starts[stack.n] = n
-    return stack.n
-
-
-cdef bint sort(
-    Sorted *rows, const double *scores, const double *targets, const double *weights, Py_ssize_t n
-) noexcept:
-    """Sort the rows by insertion; return False if a score is NaN."""
-    cdef Py_ssize_t i, j
-    cdef double x
-    for i in range(n):
-        x = scores[i] + 0.0                   # -0.0 becomes the 0.0 it equals
-        if x != x:
-            return False
-        j = i
-        while j > 0 and rows.x[j - 1] > x:
-            rows.x[j] = rows.x[j - 1]
-            rows.y[j] = rows.y[j - 1]
-            if weights != NULL:
-                rows.w[j] = rows.w[j - 1]
-            j -= 1
-        rows.x[j] = x
-        rows.y[j] = targets[i]
-        if weights != NULL:
-            rows.w[j] = weights[i]
-    return True
+    Return the value of each row, the weight of each step, and the first row of each step, then the number of rows.
+    """
+    cdef Fit own
+    cdef Py_ssize_t n_steps, step, i
+    cdef double[::1] x, w
+    cdef Py_ssize_t[::1] starts
+    cdef int status = open_arrays(&own, None, targets, weights)
+    try:
+        if status == FINE:
+            if own.n >= ROWS_WITHOUT_GIL:
+                with nogil:
+                    status = run_regress(&own, lowest, highest, decreasing)
+            else:
+                status = run_regress(&own, lowest, highest, decreasing)
+        if status == NO_MEMORY:
+            raise MemoryError
+        if status == GENERAL:
+            return None
+        n_steps = own.task.stack.n
+        values, step_weights, borders = empty(own.n), empty(n_steps), empty(n_steps + 1, intp)
+        x, w, starts = values, step_weights, borders
+        memcpy(&w[0], own.task.steps.weights, n_steps * sizeof(double))
+        memcpy(&starts[0], own.task.room.starts, (n_steps + 1) * sizeof(Py_ssize_t))
+        for step in range(n_steps):
+            for i in range(starts[step], starts[step + 1]):
+                x[i] = own.task.steps.values[step]
+        return values, step_weights, borders
+    finally:
+        close_arrays(&own)

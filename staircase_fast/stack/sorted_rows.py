@@ -1,4 +1,4 @@
-"""The fit of sorted rows, and of a few rows in any order."""
+"""The fit of sorted rows."""
 
 from __future__ import annotations
 
@@ -8,35 +8,13 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import Scale
 from staircase_fast.inputs.columns import Column
-from staircase_fast.losses import Loss
 from staircase_fast.losses.rows import Rows
-from staircase_fast.stack import _small, _sorted_rows
+from staircase_fast.stack import _sorted_rows
 from staircase_fast.staircase.steps import Steps
 
 NO_SCORES = np.empty(0)
 UNBOUNDED = (-np.inf, np.inf)
-FEW_ROWS = _small.MOST_ROWS
 _ROWS_FOR_A_PLAN = 64  # fewer rows are pushed one by one
-
-
-def fit_few(
-    x: Column, y: Column, w: Column, loss: Loss, *, decreasing: bool, bounds: tuple[float, float]
-) -> NDArray[np.float64] | None:
-    """Steps as the columns of a table, for up to FEW_ROWS rows in any order; None: use the general path."""
-    table = np.empty((5, len(x)))
-    x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-    n_steps = _small.fit(x, y, w, *loss.target_range, decreasing, *bounds, table)
-    return table[:, :n_steps].copy() if n_steps else None
-
-
-def regress_few(
-    y: Column, w: Column, loss: Loss, *, decreasing: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]] | None:
-    """The result of `isotonic_regression` for up to FEW_ROWS rows; None: use the general path."""
-    n = len(y)
-    x, weights, starts = np.empty(n), np.empty(n), np.empty(n + 1, dtype=np.intp)
-    n_steps = _small.regress(y.astype(np.float64, copy=False), w, *loss.target_range, decreasing, x, weights, starts)
-    return (x, weights[:n_steps], starts[: n_steps + 1]) if n_steps else None
 
 
 def fit_sorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float]) -> Steps:

@@ -1,8 +1,9 @@
-# The fit of one small group: sort the rows, find ties, push, finish.
+# The fit of few rows, in the cache: sort them unless they are sorted, find ties, merge.
 #
 # Rows are distributed to digits of equal width between the least and the greatest score, about as many as there are
-# rows, and then sorted by insertion.  If a digit has many rows, the sort of stack/_sort.pxd is used.  (That sort alone
-# takes up to 18 % more instructions for the whole fit of normally distributed scores: its digits divide ranks.)
+# rows, and then sorted by insertion.  If a digit has many rows, the digits of _sort.pxd are used, which divide the
+# range of ranks and are divided again as often as necessary.  (Those alone take up to 18 % more instructions for the
+# whole fit of normally distributed scores.)
 #
 # A label is stored in the last bit of its score's rank.  Labels are pushed in runs: consecutive rows without a rise lie
 # on one step, whatever the other rows are.  Runs of random labels have four rows on average.
@@ -12,17 +13,20 @@
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_greater, pair_lesser, pair_of, pair_second
+from staircase_fast.arithmetic._types cimport number
+from staircase_fast.stack._rows cimport find_ties, merge_rows
 from staircase_fast.stack._sort cimport (
-    FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sort_rows, sortable,
+    FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sortable, spread,
 )
-from staircase_fast.stack._stack cimport Stack, finish, push, push_rows
+from staircase_fast.stack._stack cimport Stack, finish, push
 
 cdef enum:
     MOST_DIGITS = 4096
+    ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
 # Work space, one entry per row except for `ends`.
 ctypedef struct Room:
@@ -34,6 +38,7 @@ ctypedef struct Room:
     uint64_t *words           # exact sums
     uint8_t *tied
     uint8_t *known
+    uint8_t *live             # one entry per bucket of rows
     uint32_t *ends            # MOST_DIGITS entries
 
 # The rows of several groups.
@@ -62,7 +67,7 @@ ctypedef struct Task:
 
 
 cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Append the steps of the group with the rows [at, at + n); return their number."""
+    """Append the steps of the rows [at, at + n), in any order; return their number."""
     cdef Columns *rows = &task.columns
     cdef double low, high
     cdef Py_ssize_t i
@@ -71,6 +76,12 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     task.stack.w = task.steps.weights + task.steps.n
     if n == 0:
         return 0
+    if is_ascending(rows.x + at, n):
+        if rows.labels != NULL:
+            fit_ascending(task, rows.x + at, rows.labels + at, NULL, n)
+        else:
+            fit_ascending(task, rows.x + at, rows.y + at, NULL if rows.w == NULL else rows.w + at, n)
+        return task.stack.n
     find_ends(rows.x + at, n, &low, &high)
     if rows.labels != NULL and rank_of(high) - rank_of(low) < <uint64_t>1 << 63:
         fit_rows(task, at, n, low, high, <RankedKey *>task.room.rows)
@@ -83,6 +94,35 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     else:
         fit_rows(task, at, n, low, high, task.room.rows)
     return task.stack.n
+
+
+cdef inline bint is_ascending(const double *x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i = 1
+    while i < n and x[i - 1] <= x[i]:
+        i += 1
+    return i == n
+
+
+cdef inline void fit_ascending(
+    Task *task, const double *x, const number *y, const double *w, Py_ssize_t n
+) noexcept nogil:
+    cdef Steps *steps = &task.steps
+    cdef Py_ssize_t *starts = task.room.starts
+    cdef Py_ssize_t step
+    merge_sorted(task, y, w, task.room.tied if find_ties(x, n, task.room.tied) else NULL, n)
+    for step in range(task.stack.n):
+        steps.left[steps.n] = x[starts[step]]
+        steps.right[steps.n] = x[starts[step + 1] - 1]
+        steps.counts[steps.n] = starts[step + 1] - starts[step]
+        steps.n += 1
+
+
+cdef inline void merge_sorted(
+    Task *task, const number *y, const double *w, const uint8_t *tied, Py_ssize_t n
+) noexcept nogil:
+    cdef uint8_t *live = task.room.live if n >= ROWS_FOR_A_PLAN and task.stack.scale.tame else NULL
+    merge_rows(&task.stack, y, w, tied, n, task.lo, task.hi, live, False)
+    task.room.starts[task.stack.n] = n
 
 
 cdef inline void find_ends(const double *x, Py_ssize_t n, double *low, double *high) noexcept nogil:
@@ -110,9 +150,9 @@ cdef inline void fit_rows(
     if sortable is RankedKey:
         push_labels(&task.stack, &task.room, rows, n)
         finish(&task.stack, task.columns.labels, NULL, <int64_t>0, n, task.lo, task.hi)
+        starts[task.stack.n] = n
     else:
-        push_reals(task, n, rows)
-    starts[task.stack.n] = n
+        merge_reals(task, n, rows)
     for step in range(task.stack.n):
         steps.left[steps.n] = score_of((rows[starts[step]].rank >> shift) + first)
         steps.right[steps.n] = score_of((rows[starts[step + 1] - 1].rank >> shift) + first)
@@ -126,7 +166,7 @@ cdef inline void sort_group(
     """Sort the rows [at, at + n) by their ranks above that of `low`."""
     cdef const double *x = task.columns.x + at
     cdef uint32_t *ends = task.room.ends
-    cdef uint64_t first = rank_of(low)
+    cdef uint64_t first = rank_of(low), last
     cdef double scale = count_digits(ends, x, n, low, high)
     cdef Py_ssize_t i, digit, place
     for i in range(n):
@@ -142,10 +182,11 @@ cdef inline void sort_group(
             rows[place].y = bits_of(task.columns.y[at + i])
         if sortable is RankedRow:
             rows[place].w = bits_of(task.columns.w[at + i])
-    if scale > 0:
-        insert(rows, n)
-    else:
-        sort_rows(rows, n, <sortable *>task.room.spare)
+    if scale == 0 and n > FEW:
+        memcpy(task.room.spare, rows, n * sizeof(sortable))
+        last = (rank_of(high) - first) << 1 | 1 if sortable is RankedKey else rank_of(high) - first
+        spread(<sortable *>task.room.spare, n, 0, last, ends, MOST_DIGITS, rows)
+    insert(rows, n)
 
 
 cdef inline Py_ssize_t digit_of(double score, double low, double scale) noexcept nogil:
@@ -205,7 +246,7 @@ cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, P
         )
 
 
-cdef inline void push_reals(Task *task, Py_ssize_t n, const ranked *rows) noexcept nogil:
+cdef inline void merge_reals(Task *task, Py_ssize_t n, const ranked *rows) noexcept nogil:
     cdef Room *room = &task.room
     cdef const double *w = NULL
     cdef const uint8_t *tied = NULL
@@ -218,9 +259,4 @@ cdef inline void push_reals(Task *task, Py_ssize_t n, const ranked *rows) noexce
         room.tied[i] = i > 0 and rows[i].rank == rows[i - 1].rank
         if room.tied[i]:
             tied = room.tied
-    if task.stack.scale.narrow:
-        push_rows(&task.stack, room.y, w, tied, <int64_t>0, 0, n)
-        finish(&task.stack, room.y, w, <int64_t>0, n, task.lo, task.hi)
-    else:
-        push_rows(&task.stack, room.y, w, tied, <double>0, 0, n)
-        finish(&task.stack, room.y, w, <double>0, n, task.lo, task.hi)
+    merge_sorted(task, <const double *>room.y, w, tied, n)
