@@ -5,17 +5,25 @@ Preconditions: at least one step, steps in ascending order of score, no NaN in t
 
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
+from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
 from staircase_fast.staircase._cells cimport find_buckets, map_of
 from staircase_fast.staircase._follow cimport (
     Entry, Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index, step_by,
     step_of,
 )
 
+import numpy
+
+cdef object empty = numpy.empty, float64 = numpy.float64
+cdef type ndarray = numpy.ndarray
+
 cdef enum:
+    FEW_QUERIES = 256         # more are faster with an index
     AHEAD = 16                # queries are prefetched this many queries ahead
 
 ctypedef fused integer:
@@ -82,6 +90,52 @@ def evaluate(
         if n:
             nan = follow(&stairs, &steps, drawn, &queries[0], n, linear, outside, &out[0])
     return nan
+
+
+def evaluate_few(scores, left, right, values, bint linear, bint outside):
+    """The staircase at a float or at a few scores in an ordinary array, in one cheap call.
+
+    The other arguments are those of `evaluate`.  Return None if there are many scores, or if they must be converted or
+    refused first.
+    """
+    cdef double queries[FEW_QUERIES]
+    cdef double found[FEW_QUERIES]
+    cdef Array given, lefts, rights, heights
+    cdef Stairs stairs
+    cdef Index none = no_index()
+    cdef Py_ssize_t n = -1
+    cdef double[::1] out
+    cdef bint single = type(scores) is float
+    if single:
+        queries[0] = scores
+        n = 1
+    elif open_array(scores, ndarray, &given):
+        if given.n <= FEW_QUERIES and copy_as_doubles(&given, queries):
+            n = given.n
+        close_array(&given)
+    if n < 0:
+        return None
+    lefts.kind = rights.kind = heights.kind = 0
+    open_array(left, ndarray, &lefts)
+    open_array(right, ndarray, &rights)
+    open_array(values, ndarray, &heights)
+    stairs = Stairs(lefts.n, in_place(&lefts), in_place(&rights), in_place(&heights))
+    if stairs.left == NULL or stairs.right == NULL or stairs.values == NULL:
+        n = -1
+    elif n and follow(&stairs, &none, NULL, queries, n, linear, outside, found) >= 0:
+        n = -1                                # a NaN
+    close_array(&lefts)
+    close_array(&rights)
+    close_array(&heights)
+    if n < 0:
+        return None
+    if single:
+        return float64(found[0])
+    result = empty(n)
+    out = result
+    if n:
+        memcpy(&out[0], found, n * sizeof(double))
+    return result
 
 
 def evaluate_pairs(

@@ -22,7 +22,6 @@ from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutO
 _Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # `cells.Index`, and lines (`_follow.pxd`)
 _NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
 _put = object.__setattr__  # attributes are read-only for everybody else
-_INTEGERS = np.dtype(np.int64)
 _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
 _FORMAT = "staircase_fast", 1  # of JSON texts: name and version
@@ -114,7 +113,7 @@ class Staircase(documents.Saved):
         stairs = cls.__new__(cls)
         table.setflags(write=False)
         left, right, values, weights, counts = table
-        stairs._set(left, right, values, weights, counts.view(_INTEGERS), loss, increasing, values, values, None)
+        stairs._set(left, right, values, weights, counts.view(np.int64), loss, increasing, values, values, None)
         return stairs
 
     def _set_steps(self, steps: Steps, loss: Loss, increasing: bool) -> None:
@@ -205,6 +204,10 @@ class Staircase(documents.Saved):
             )
         linear = interpolation == "linear"
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
+        if out is None and n_threads is None and outside != "raise":
+            few = _lookup.evaluate_few(scores, self.left, self.right, self.values, linear, outside == "nan")
+            if few is not None:
+                return few
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
         result = np.empty(shape) if out is None else check_output(out, shape)
