@@ -84,8 +84,9 @@ test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_TH
 	&& "$(ROOT)/$(FREE_THREADED_VENV)" -W error -c "$$GIL_IS_OFF" \
 	&& PYTHON_GIL=0 "$(ROOT)/$(FREE_THREADED_VENV)" -m pytest -n auto -m "not long" --skip-missing "$(ROOT)/tests"
 
-bench: build/in-place.stamp .venv/bench.stamp  ## compare the speed with that of other libraries
+bench: build/in-place.stamp .venv/bench.stamp  ## compare the speed with that of other libraries; SEED=1
 	$(HERE) asv_benchmarks/compare.py
+	$(HERE) asv_benchmarks/matrix.py $(if $(SEED),--seed $(SEED))
 
 # asv stores facts about the machine in the home directory; here that is a folder under build, as are its results.
 asv: build/in-place.stamp .venv/bench.stamp  ## run each asv benchmark once; ASV="run ..." for other commands

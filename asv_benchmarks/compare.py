@@ -10,7 +10,6 @@ faster we are; the target is the ratio that we want to reach with 10^7 rows.
 from __future__ import annotations
 
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -20,14 +19,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
-import sklearn
 from agreement import near, same_fit, same_order
 from benchmarks import patterns
 from benchmarks.extra_memory import extra_bytes
 from model_diagnostics._utils.isotonic import isotonic_regression as model_diagnostics
 from scipy.optimize import isotonic_regression as scipy_isotonic
 from sklearn.isotonic import IsotonicRegression
+from timing import Call, versions
 
 import staircase_fast as sf
 from staircase_fast.inputs.rows import read_columns
@@ -41,7 +39,6 @@ LOOP = 50  # fits in a loop
 GROUPS_PER_PEER_FIT = 50  # the peer fits one group in this many
 RESAMPLES = 100  # of bands; the peer fits one
 IMPORT = "import numpy, time; t = time.perf_counter(); import staircase_fast; print(time.perf_counter() - t)"
-Call = Callable[[], Any]
 
 
 class Race(NamedTuple):
@@ -430,13 +427,6 @@ def growth(most: int) -> None:
         times = seconds(*calls, repeats=repeats_for(n))
         print(f"{n:<20,}{''.join(f'{t / n * 1e9:14.1f}' for t in times)}", flush=True)
         del given, calls
-
-
-def versions() -> str:
-    return (
-        f"{platform.machine()}, {sf.get_num_threads()} threads, Python {platform.python_version()}, "
-        f"numpy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
-    )
 
 
 def main(arguments: list[str]) -> None:
