@@ -263,3 +263,30 @@ def test_float32_queries_are_compared_with_the_fitted_range_in_float64():
 def test_a_line_whose_slope_underflows_is_followed_precisely():
     stairs = sf.fit([-1.7976931348623157e308, 2.5], [0.25, 1 / 3])
     assert stairs.predict([0.0, 1.2], interpolation="linear") == pytest.approx([1 / 3, 1 / 3], rel=3e-16)
+
+
+@pytest.mark.parametrize("out_of_bounds", ["clip", "nan"])
+@pytest.mark.parametrize("interpolation", ["step", "linear", "centered"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint16, bool])
+@pytest.mark.parametrize("n", [0, 1, 2, 255, 256, 257])
+def test_few_queries_give_the_same_values_as_the_general_path(n, dtype, interpolation, out_of_bounds):
+    rng = np.random.default_rng(n)
+    stairs = sf.fit(rng.integers(0, 50, 100), rng.random(100))
+    queries = (60 * rng.random(2 * n)).astype(dtype)[::2]
+    options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
+    general = stairs.predict(queries, n_threads=1, **options)  # the number of threads is checked there
+    assert_same_bits(stairs.predict(queries, **options), general)
+    for query, value in zip(queries[:20].astype(float).tolist(), general[:20], strict=True):
+        found = stairs.predict(query, **options)
+        assert type(found) is np.float64
+        assert_same_bits(found, value)
+
+
+@pytest.mark.parametrize("query", [np.nan, np.array([0.0, np.nan]), np.array([2**53 + 1]), np.array(["a"])])
+def test_few_invalid_queries_raise_the_usual_errors(query):
+    stairs = sf.fit([0, 1], [0, 1])
+    with pytest.raises(ValueError, match="`scores` must") as quick:
+        stairs.predict(query)
+    with pytest.raises(ValueError, match="`scores` must") as general:
+        stairs.predict(query, n_threads=1)
+    assert str(quick.value) == str(general.value)
