@@ -27,8 +27,8 @@ ctypedef struct Run:
     double d_lo               # sum of D at the bounds, or NaN
     double d_hi
     double cut                # the next cut
-    double step               # the last Newton step, or 0; if there is a value: how far beside it to cut
-    double value              # where its sum is zero within rounding, or NaN
+    double step               # the last Newton step, or 0; with a `value`: how far from it to cut next
+    double value              # a point at which the sum of D is zero within rounding, or NaN
     int64_t side              # EITHER, LEAST, GREATEST
     int64_t untested          # LOW_END, HIGH_END
     int64_t stalls            # rounds without progress
@@ -65,7 +65,7 @@ cdef inline void split_sides(
     const Run *run, int64_t side, const Part *low, Py_ssize_t low_end, Py_ssize_t high_start, const Part *high,
     Output *out
 ) noexcept nogil:
-    """Rows up to `low_end` are below the cut, rows from `high_start` on above; at an end of the domain, at it."""
+    """Narrow the rows before `low_end` and from `high_start` on; at an end of the domain, one side is finished."""
     if run.untested & LOW_END:
         finish_run_at_bound(side, run.start, high_start, run.lo, out)
     else:
@@ -181,8 +181,8 @@ cdef inline void finish_run(const Run *run, Output *out) noexcept nogil:
 cdef inline void finish_run_or_cut_at_value(Run *run, double last_cut, Output *out) noexcept nogil:
     """Finish a run, or cut it once more at its value if rounding errors keep the bounds wide.
 
-    Large slopes that cancel hide small ones.  A cut at the value separates rows at the ends of the run whose sums have
-    a sign of their own.
+    Rounding errors of large slopes that cancel can hide small slopes.  A cut at the value splits off rows at the ends
+    of the run whose own sums have a reliable sign.
     """
     if (
         run.value == run.value and run.value != last_cut and run.lo < run.value < run.hi and run.step < INFINITY
@@ -200,8 +200,8 @@ cdef inline void finish_run_at_root(
 ) noexcept nogil:
     """The sum of the rows [low.end, at.end) is zero at the cut, within rounding.
 
-    The rows below and above the cut bound their value as well: it differs from the cut at most by as much as the error
-    of the sum could move those rows.
+    If there are rows below or above the cut, they give tighter bounds: the value differs from the cut by at most
+    about error / curvature of those rows.
     """
     cdef Run child = run[0]
     cdef double error = error_of(at.magnitude), distance

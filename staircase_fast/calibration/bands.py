@@ -33,13 +33,13 @@ _Integers = NDArray[np.int64]
 _Fit = Callable[[NDArray[np.uint64], _Floats], None]
 
 _POINTS = 512  # scores, spread evenly over the rows
-_STEPS = 512  # the ends of up to this many steps are added to them
+_STEPS = 512  # the ends of all steps are added if there are at most this many steps
 _FEW_ROWS = 256  # so few rows are drawn one by one
-_SHORT = 4.0  # standard deviations by which the mean of the sum of Poisson counts is too low
+_SHORT = 4.0  # the expected sum of Poisson counts is n minus this many standard deviations, so it rarely exceeds n
 _TABLE_ROWS = (*range(1, 16), *(1 << k for k in range(4, 11)))  # rows per cell of each Poisson table
 _EACH_ROW = np.empty(0, dtype=np.int64)
 _LEAST = math.ulp(0.0)
-_POWERS = 1020  # numbers up to 1 keep all digits if they are at most this many powers of two apart
+_POWERS = 1020  # numbers scaled to at most 1 do not underflow if they differ by at most 2**1020
 
 
 class Bands(NamedTuple):
@@ -111,8 +111,8 @@ def resampled(
 ) -> tuple[_Floats, _Floats]:
     """Some scores, and the values of the resampled curves there, one row per curve.
 
-    An *observation* consists of all rows with one score.  Its first row is in `borders`, followed by the number of rows
-    at the end.  The values are computed at some observations, the `places`.
+    An *observation* consists of all rows with one score.  `borders` has the first row of each
+    observation, and n as its last entry.  Curves are evaluated only at the observations in `places`.
     """
     valid, own_loss = check_rows_and_parameters(*copy_targets_and_weights(columns), loss)
     check_countable(len(valid.scores))

@@ -18,7 +18,7 @@ from staircase_fast.errors import InvalidInputError
 from staircase_fast.storage import files
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
-ROWS = 1 << 20  # at most, in a batch and in a row group
+ROWS = 1 << 20  # maximum rows of a Parquet batch or row group
 
 _EXTENSIONS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".arrows": "arrow"}
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -122,8 +122,8 @@ def progress(source: Source, title: str) -> Any:
 def open_table(file: TableFile, text_columns: Iterable[str] | None = None) -> Iterator[Source]:
     """Open a table for reading.
 
-    In text files, these columns are strings and the first rows determine the types of the others; with None, all
-    columns are strings.
+    In text files, `text_columns` are read as strings, and the first rows determine the types of the other columns.  If
+    `text_columns` is None, all columns are strings.
     """
     import pyarrow as pa
 

@@ -60,12 +60,12 @@ def select_rows(groups: Groups, chosen: NDArray[np.bool_], n_threads: int) -> Gr
 
 
 class Parts(NamedTuple):
-    """Ranges of groups: each is several small groups, or a large one."""
+    """Ranges of consecutive groups.  A part has one large group, or any number of small ones."""
 
     firsts: NDArray[np.int64]  # the first group of each part, and the number of groups
     rows: NDArray[np.int64]  # rows of each part
     large: NDArray[np.bool_]  # whether a part is one large group
-    max_rows: int  # rows of the largest group that is not large
+    max_rows: int  # rows of the largest small group
 
 
 class Gathered(NamedTuple):
@@ -93,7 +93,7 @@ class Gathered(NamedTuple):
 
 
 def gather(columns: Columns, groups: Groups, *, labels: bool) -> Gathered:
-    """Make the rows of each group available to the kernels; raises survey.NotLabels."""
+    """Move the rows of each group together, unless they are.  Raises survey.NotLabels if `labels` is wrong."""
     words = _LABEL_WORDS if labels else _WEIGHT_WORDS if len(columns[2]) else _TARGET_WORDS
     numbers, sizes = groups.numbers, groups.sizes
     starts_run = np.append(True, numbers[1:] != numbers[:-1])

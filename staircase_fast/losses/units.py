@@ -1,8 +1,8 @@
 """Units in which the slopes of a loss neither overflow nor underflow.
 
-Bisection adds slopes as float64.  A loss that scales with its targets is solved with targets divided by a unit, so that
-their size is about 1.  The unit is a power of two, so nothing is rounded.  Numbers whose sizes differ too much for any
-unit are invalid.
+Bisection adds slopes as float64.  If a loss scales with its targets, they are divided by a unit, so that the
+largest magnitude is about 1.  The unit is a power of two, so nothing is rounded.  If magnitudes differ too much for any
+unit, `check_spans` raises an error.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.losses.base import Floats, Loss
 
 _ORDINARY = 64  # slopes between 2**-64 and 2**64 need no unit
-_SPAN = 1000  # the range of exponents below 1 that slopes may have
-_ABOVE = 900  # the range above 1: less, because slopes are added
+_SPAN = 1000  # slopes may be as small as 2**-1000
+_ABOVE = 900  # slopes may be as large as 2**900; the rest of the range is for their sums
 _FAR = 60  # Huber and similar losses equal squares, to the last bit, if their parameter is 2**60 times the targets
 
 
@@ -61,12 +61,12 @@ def exponent_of(targets: Floats, loss: Loss) -> int:
 
 
 def _is_mixed(loss: Loss) -> bool:
-    """Whether samples have different exponents, so that no common factor scales their slopes."""
+    """Whether the power of the loss differs between samples, so that no common factor scales their slopes."""
     return loss.has_power_slopes and loss.per_sample
 
 
 def _exponent_and_power(low: float, high: float, loss: Loss) -> tuple[int, float]:
-    """The exponent of the size of targets, and the power of distances, at least 1, that slopes grow with."""
+    """The binary exponent of the largest target (or distance), and p >= 1 if slopes grow like distance**p."""
     size = max(abs(low), abs(high))
     if loss.has_power_slopes:  # only distances between targets matter
         size = max(high * 0.5 - low * 0.5, size * 2.0**-40)

@@ -1,7 +1,7 @@
 """The block-merge stack: steps that are means (paper, sections IV and V).
 
 Rows in score order are pushed onto a stack of blocks; blocks merge while the left mean is at least the right one
-(`_stack.pxd`; start reading there).  Each row is pushed once and merged at most once, so the fit takes O(n).
+(`_stack.pxd`; start reading there).  Each row is pushed once and each merge removes one block, so the fit takes O(n).
 
 Sorted rows go onto the stack directly (`sorted_rows.py`, `_rows.pxd`).  Unsorted rows are usually not sorted: the
 survey (`survey.py`) finds the few per cent of rows that can be step boundaries, and only those are sorted and pushed.
@@ -11,7 +11,7 @@ survey (`survey.py`) finds the few per cent of rows that can be step boundaries,
     collect  gather the rows of those buckets, sum the rest  _collect.pyx
     finish   sort the gathered rows, and push all in order   _finish.pyx
 
-Up to some ten thousand rows, checks, sort and stack are one compiled call (`_small.pyx`, `_small_fit.pxd`); groups use
+Up to 20,000 rows, checks, sort and stack are one compiled call (`_small.pyx`, `_small_fit.pxd`); groups use
 it too.  Losses that need the order use `sorting.py`.  `update_rule.py` is the stack for a user's own update rule.
 
 Tests: tests/stack.

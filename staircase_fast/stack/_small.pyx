@@ -1,7 +1,7 @@
 """The fit of up to MOST_ROWS rows in one call: read, check, sort, merge.
 
-For few rows, calls would cost more than arithmetic.  Arrays that are not ordinary, invalid rows and integers beyond
-2**53 are left to the general path, which converts them or reports the error.
+For few rows, Python calls would take longer than the arithmetic.  Unsupported arrays, invalid rows and targets of
+magnitude 2**53 or more are left to the general path, which converts them or raises the error.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -27,11 +27,11 @@ cdef object intp = numpy.dtype(numpy.intp)
 
 cdef enum:
     ROWS = 20000
-    ROWS_WITHOUT_GIL = 1000   # releasing the GIL takes as long as some rows
+    ROWS_WITHOUT_GIL = 1000   # with fewer rows the GIL is kept: releasing it would cost more than it gains
 
 MOST_ROWS = ROWS
 
-# What `fit` and `regress` share: the arrays, the copied rows, and all work space in one piece of memory.
+# State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
 ctypedef struct Fit:
     Array scores
     Array targets
@@ -108,7 +108,7 @@ cdef int allocate(Fit *fit) noexcept nogil:
 
 
 cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
-    """Copy the rows of weight > 0, check them, and choose the scale of exact sums."""
+    """Copy the rows, check them, and drop rows of weight 0."""
     cdef Columns *columns = &fit.task.columns
     cdef Py_ssize_t i, n = fit.n
     if not copy_as_doubles(&fit.targets, columns.y):
@@ -203,6 +203,7 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
         w = task.columns.w
         if not copy_as_doubles(&fit.weights, task.columns.w):
             return GENERAL
+    # the buckets are stored at the end of `values`, where `push_all` (_rows.pxd) expects them
     fit.y_range = fill_buckets(
         y, w, NULL, n, <Bucket *>(task.steps.values + n) - n // BUCKET_ROWS, &fit.w_range
     )
@@ -225,9 +226,9 @@ def fit(
     bint decreasing,
     double lo, double hi,
 ):
-    """Return a table with a column per step: left, right, value, weight, rows (as int64).
+    """Return an array of shape (5, n_steps): left, right, value, weight, and row count (stored as int64 bits).
 
-    Return None if the general path must convert or refuse the rows, or if there are more than MOST_ROWS.
+    Return None if the general path must convert or reject the rows, or if there are more than MOST_ROWS rows.
     """
     cdef Fit own
     cdef Py_ssize_t n_steps
@@ -265,9 +266,9 @@ def regress(
     double lowest, double highest,             # IN  the loss allows targets in [lowest, highest]
     bint decreasing,
 ):
-    """Fit sorted rows without ties, as `fit`.
+    """Fit rows that are sorted and have no ties; return None in the same cases as `fit`, or if a weight is 0.
 
-    Return the value of each row, the weight of each step, and the first row of each step, then the number of rows.
+    Return the value of each row, the weight of each step, and the first row of each step followed by n.
     """
     cdef Fit own
     cdef Py_ssize_t n_steps, step, i

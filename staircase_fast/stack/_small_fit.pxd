@@ -1,12 +1,12 @@
 # The fit of few rows, in the cache: sort them unless they are sorted, find ties, merge.
 #
-# Rows are distributed to digits of equal width between the least and the greatest score, about as many as there are
-# rows, and then sorted by insertion.  If a digit has many rows, the digits of _sort.pxd are used, which divide the
-# range of ranks and are divided again as often as necessary.  (Those alone take up to 18 % more instructions for the
-# whole fit of normally distributed scores.)
+# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; then
+# insertion sort finishes.  If a digit has many rows, the recursive bucket sort of _sort.pxd is used instead, which
+# divides the range of ranks.  (For normally distributed scores, using only that sort takes up to 18 % more instructions
+# for the whole fit.)
 #
-# A label is stored in the last bit of its score's rank.  Labels are pushed in runs: consecutive rows without a rise lie
-# on one step, whatever the other rows are.  Runs of random labels have four rows on average.
+# A label is stored in the last bit of its score's rank.  Labels are pushed in runs of rows in which no 1 follows a 0
+# (no 0 follows a 1 if values decrease): no step ends inside a run.  Runs of random labels have four rows on average.
 #
 # Preconditions: no score is NaN or -0.0, weights > 0, finite targets, a Scale for them, outputs with room for as many
 # steps as rows.
@@ -28,7 +28,7 @@ cdef enum:
     MOST_DIGITS = 4096
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
-# Work space, one entry per row except for `ends`.
+# Work space with one entry per row, unless noted.
 ctypedef struct Room:
     RankedRow *rows              # or RankedTarget, or RankedKey
     RankedRow *spare
@@ -38,7 +38,7 @@ ctypedef struct Room:
     uint64_t *words           # exact sums
     uint8_t *tied
     uint8_t *known
-    uint8_t *live             # one entry per bucket of rows
+    uint8_t *live             # whether a bucket can contain the end of a step (_rows.pxd); one entry per bucket
     uint32_t *ends            # MOST_DIGITS entries
 
 # The rows of several groups.
@@ -58,7 +58,7 @@ ctypedef struct Steps:
     Py_ssize_t n
 
 ctypedef struct Task:
-    Stack stack               # empty, without arrays
+    Stack stack               # empty; fit_one sets s and w
     double lo
     double hi
     Room room
@@ -67,7 +67,7 @@ ctypedef struct Task:
 
 
 cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Append the steps of the rows [at, at + n), in any order; return their number."""
+    """Fit the rows [at, at + n), which may be unsorted, and append the steps; return the number of steps."""
     cdef Columns *rows = &task.columns
     cdef double low, high
     cdef Py_ssize_t i
@@ -143,7 +143,7 @@ cdef inline void fit_rows(
     """Fit the rows [at, at + n), whose scores are in [low, high]; `rows` is work space."""
     cdef Steps *steps = &task.steps
     cdef uint64_t first = rank_of(low)
-    cdef int shift = 1 if sortable is RankedKey else 0            # of ranks, for the label
+    cdef int shift = 1 if sortable is RankedKey else 0            # the last bit of a RankedKey is the label
     cdef Py_ssize_t *starts = task.room.starts
     cdef Py_ssize_t step
     sort_group(task, at, n, low, high, rows)
@@ -163,7 +163,7 @@ cdef inline void fit_rows(
 cdef inline void sort_group(
     Task *task, Py_ssize_t at, Py_ssize_t n, double low, double high, sortable *rows
 ) noexcept nogil:
-    """Sort the rows [at, at + n) by their ranks above that of `low`."""
+    """Copy the rows [at, at + n) to `rows`, sorted by score; ranks are stored relative to the rank of `low`."""
     cdef const double *x = task.columns.x + at
     cdef uint32_t *ends = task.room.ends
     cdef uint64_t first = rank_of(low), last
@@ -194,7 +194,7 @@ cdef inline Py_ssize_t digit_of(double score, double low, double scale) noexcept
 
 
 cdef inline double count_digits(uint32_t *ends, const double *x, Py_ssize_t n, double low, double high) noexcept nogil:
-    """Set `ends` to the first place of each digit; return the scale of `digit_of`, or 0 if a digit has many rows."""
+    """Set `ends` to the first index of each digit (scattering advances it); return the scale, or 0: no digits."""
     cdef Py_ssize_t i, d, n_digits = 32
     cdef uint32_t start = 0, size, most = 0
     cdef double scale
@@ -220,7 +220,7 @@ cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, P
     """Push runs of rows.  Tied rows are a run of their own."""
     cdef uint32_t *begins = <uint32_t *>room.spare
     cdef uint32_t *sums = begins + n + 1
-    cdef uint8_t *tied = room.tied            # n + 1 entries: the next is `known`, not used for int64
+    cdef uint8_t *tied = room.tied            # tied[n] overlaps known[0], which is not used for int64 sums
     cdef uint32_t ones = words[0].rank & 1
     cdef uint64_t flip = 1 if stack.decreasing else 0
     cdef Py_ssize_t i, run, n_runs = 1

@@ -58,15 +58,16 @@ ctypedef struct Stack:
 
 cdef inline Stack empty_stack(Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w) noexcept nogil:
     """A stack in these arrays; the caller sets `known` and `words`."""
-    # In sums of c rows each term has at most c + 1 roundings, the weights have c, and the two products and their
-    # difference have 4, each of at most 2**-53 * greatest * w_a * w_b: (2c + 6) * 2**-53, doubled to be safe.  Products
-    # of extreme numbers can leave the range of doubles, so there no comparison of doubles is trusted.
+    # Let c be the number of rows of both blocks together.  The factors of s_a*w_b have at most c + 1 roundings, and so
+    # have those of s_b*w_a.  The two products and their difference add at most 4.  One rounding is at most
+    # 2**-53 * greatest * w_a * w_b, so the sum is at most 2c + 6 of these; the bound is doubled to be safe.
+    # If not scale.tame, products may overflow or underflow, so comparisons of doubles are not used.
     cdef double error_per_row = scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
     return Stack(scale, decreasing, error_per_row, scale.s_words + scale.w_words, 0, starts, s, w, NULL, NULL)
 
 
 cdef inline double error_bound(const Stack *stack, Py_ssize_t n_rows) noexcept nogil:
-    """If two blocks have at most n_rows rows, s_a*w_b - s_b*w_a has an error below error_bound * w_a * w_b."""
+    """For blocks with at most n_rows rows together, s_a*w_b - s_b*w_a has an error below error_bound * w_a * w_b."""
     return (<double>n_rows + 8.0) * stack.error_per_row
 
 
@@ -121,7 +122,7 @@ cdef inline bint must_merge_exact(
 cdef inline void push(
     Stack *stack, const number *y, const double *weights, Py_ssize_t start, Py_ssize_t end, sum_t s, sum_t w, bint known
 ) noexcept nogil:
-    """Push the rows [start, end) as one block; if `known`, its exact sums are above the top, and no row is read."""
+    """Push the rows [start, end) as one block; if `known`, `words` already has its exact sums at index n."""
     cdef Py_ssize_t top = stack.n - 1
     cdef sum_t *ss = <sum_t *>stack.s
     cdef sum_t *ws = <sum_t *>stack.w
@@ -215,7 +216,7 @@ cdef inline void push_rows(
             if top < 0 or difference < -error:
                 top += 1
                 starts[top], ss[top], ws[top], known[top] = start, s, w, False
-                # monotone rows: a target beyond the previous one, which is a block of its own, needs no sums
+                # fast path for monotone rows: if the top block is a single row, comparing the two targets is enough
                 while (
                     tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
                 ):

@@ -2,7 +2,7 @@
 
 New rows wait until there are enough of them to be sorted at once.  Then they become a run (`runs.py`).  Runs are merged
 as in a log-structured merge tree: each is at least _GROWTH times as large as the next.  A row takes part in O(log n)
-merges, and a score that is in several runs needs little more memory than in one.
+merges, and storing a score in several runs takes at most a third more memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNKNOWN = Order(-1, 0, tied=True)
 
 
 class _State(NamedTuple):
-    """All rows so far.  It is replaced, never changed: a call that fails has no effect."""
+    """All rows so far.  Each change makes a new state, so a failed call has no effect."""
 
     runs: tuple[Run, ...] = ()
     waiting: NDArray[np.float64] = np.empty((3, 0))  # scores, targets and weights; there is room for more
@@ -141,7 +141,7 @@ class Accumulator(Stream):
             weight = float(rows.weights.sum()) if len(rows.weights) else float(n)
         with self._lock:
             if self._state.n_waiting + n > _MOST_WAITING:
-                self._state = self._sort_waiting(self._state)  # before the columns are written to again
+                self._state = self._sort_waiting(self._state)  # the buffer is full
             state = _count_rows(self._state, n, weight)
             # many rows need not wait, and large integers cannot, because float64 does not hold them
             if 2 * n > _MOST_WAITING or (mean and not runs.are_doubles(rows)):
