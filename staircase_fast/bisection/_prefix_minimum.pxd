@@ -7,7 +7,8 @@
 # Deviations from the paper:
 # - Sums start again at every new minimum of P, so a row with a huge weight does not drown the rows after it.
 # - A sum within its own rounding error counts as zero.  The error of a slope is a few ulps, and at least four times the
-#   least float (8 roundings of DBL_MIN).  Where the slope changes fast, the rounding of z - y is added (`errors`).
+#   least float (8 roundings of DBL_MIN), times the weight.  Where the slope changes fast, the rounding of z - y is
+#   added (`errors`).
 # - Rows with equal scores are not split: P counts only where a score ends.
 #
 # Speed: only the global minimum of P matters.  Rows are summed in batches, and a batch is examined row by row only if
@@ -100,10 +101,8 @@ cdef inline void add_slopes(Cut *cut, Chunk rows) noexcept nogil:
         for i in range(n):
             slopes[i] = tail[i] * weights[i]
             curvatures[i] = curvature[i] * weights[i]
-        if errors != NULL:
-            for i in range(n):
-                weighted_errors[i] = errors[i] * weights[i]
-            errors = weighted_errors
+            weighted_errors[i] = (fabs(tail[i] if errors == NULL else errors[i]) + DBL_MIN) * weights[i]
+        errors = weighted_errors
         tail = slopes
         curvature = curvatures
     i = 0

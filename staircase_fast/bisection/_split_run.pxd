@@ -200,8 +200,8 @@ cdef inline void finish_run_at_root(
 ) noexcept nogil:
     """The sum of the rows [low.end, at.end) is zero at the cut, within rounding.
 
-    If there are rows below or above the cut, they give tighter bounds: the value differs from the cut by at most
-    about error / curvature of those rows.
+    If the sum of the rows above the cut is as small, their root lies within about error / curvature of the cut, and
+    the value of this block is not greater.  Rows below it bound it in the same way.
     """
     cdef Run child = run[0]
     cdef double error = error_of(at.magnitude), distance
@@ -213,9 +213,9 @@ cdef inline void finish_run_at_root(
     child.d_hi = NAN
     child.stalls = 0
     distance = error / at.curvature           # between the cut and the root, at most
-    if low.end > run.start and low.curvature > 0.0:
+    if low.end > run.start and low.curvature > 0.0 and low.sum >= -4.0 * error:
         child.lo = greater(run.lo, run.cut - 4.0 * (error / low.curvature + ulp_of(run.cut)))
-    if high.end > at.end and high.curvature > 0.0:
+    if high.end > at.end and high.curvature > 0.0 and high.sum <= 4.0 * error:
         child.hi = lesser(run.hi, run.cut + 4.0 * (error / high.curvature + ulp_of(run.cut)))
     if finish_run_at_target(&child, out):
         return

@@ -658,6 +658,13 @@ def test_denormal_slopes_do_not_make_false_bounds(y, loss, want):
     assert stairs.lower[0] <= want <= stairs.upper[0]
 
 
+def test_slopes_that_underflow_times_their_weights_do_not_make_false_bounds():
+    loss = L.Custom(lambda z, y: 2 * (z - y))
+    stairs = sf.fit([3, 2, 1], [0, 0, 0], sample_weight=[2.0**-6, 2.0**21, 2.0**-24], loss=loss)
+    assert stairs.values.tolist() == [0.0]
+    assert stairs.lower[0] <= 0.0 <= stairs.upper[0]
+
+
 # Stopping
 
 
