@@ -58,8 +58,7 @@ ctypedef struct Scale:
     bint narrow           # integer targets and weights whose sums fit int64: no shifts, exact comparisons at once
     bint tame             # sums and products of two sums stay well within the range of doubles
     double greatest       # largest magnitude of a target
-    double cut            # splits products in two (see _row_sums.pxd); 0 if the parts would not be short enough
-    double cut_error      # splits the rounding errors of products
+    double cut            # splits products into parts (see _row_sums.pxd); 0 if the parts would not be short enough
     double cut_weight     # splits weights
 
 

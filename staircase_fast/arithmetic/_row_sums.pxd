@@ -1,9 +1,12 @@
 # Exact sums of many rows.
 #
-# Integer arithmetic for every row would be slow.  Instead, each double is split in two: adding and subtracting a large
-# constant, the *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.  If both parts are
-# short (`_scale.set_cuts`), doubles hold their sums over CUT_ROWS rows without rounding.  These pending sums are then
-# added to the integers at once.  A product w*y is first split into its rounded value and its rounding error.
+# Integer arithmetic for every row would be slow.  Instead, each double is split into short parts: adding and subtracting
+# a large constant, a *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.  Doubles hold the
+# sums of such parts over CUT_ROWS rows without rounding, and these pending sums are then added to the integers at once.
+#
+#     targets, weights     two parts of PART_BITS (`_scale.pxd`)
+#     products w*y         the rounded product and its rounding error, in four parts together: each cut is 2**-PART_BITS
+#                          times the one before.  The error is too small for the first part.
 #
 # Sums that are never rounded are the same in any order.  So four rows are added at a time where the processor has AVX2
 # and FMA, which is checked at run time, with the same result.  A fused multiply-add gives the rounding error of a
@@ -16,6 +19,7 @@ from libc.string cimport memset
 
 from staircase_fast.arithmetic._double_double cimport two_product
 from staircase_fast.arithmetic._exact cimport Scale, add_double, add_sample, add_shifted
+from staircase_fast.arithmetic._scale cimport PART_BITS
 from staircase_fast.arithmetic._types cimport number
 
 cdef extern from *:
@@ -28,11 +32,11 @@ cdef extern from *:
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     }
 
-    /* both parts of four numbers are added to two sums */
-    #define STAIRCASE_ADD_PARTS(sums, value, cut) do { \\
+    /* four numbers: their upper parts are added to `sum`, and `value` becomes the remainders */
+    #define STAIRCASE_SPLIT(sum, value, cut) do { \\
         __m256d part_ = _mm256_sub_pd(_mm256_add_pd(value, cut), cut); \\
-        (sums)[0] = _mm256_add_pd((sums)[0], part_); \\
-        (sums)[1] = _mm256_add_pd((sums)[1], _mm256_sub_pd(value, part_)); \\
+        sum = _mm256_add_pd(sum, part_); \\
+        value = _mm256_sub_pd(value, part_); \\
     } while (0)
 
     STAIRCASE_AVX2 static inline double staircase_lanes(__m256d v) {
@@ -47,40 +51,50 @@ cdef extern from *:
         Py_ssize_t i;
         for (i = 0; i < n; i += 8) {
             __m256d a = _mm256_loadu_pd(y + i), b = _mm256_loadu_pd(y + i + 4);
-            STAIRCASE_ADD_PARTS(sums, a, c);
-            STAIRCASE_ADD_PARTS(sums + 2, b, c);
+            STAIRCASE_SPLIT(sums[0], a, c);
+            STAIRCASE_SPLIT(sums[2], b, c);
+            sums[1] = _mm256_add_pd(sums[1], a);
+            sums[3] = _mm256_add_pd(sums[3], b);
         }
         parts[0] += staircase_lanes(_mm256_add_pd(sums[0], sums[2]));
         parts[1] += staircase_lanes(_mm256_add_pd(sums[1], sums[3]));
     }
 
-    /* the same for rounded products (0, 1), their rounding errors (2, 3) and weights (4, 5); n is a multiple of 4 */
+    /* parts[0..3] += the parts of w*y, parts[4..5] += both parts of w; n is a multiple of 4 */
     STAIRCASE_AVX2 static inline void staircase_sum_weighted_avx2(
-        const double *y, const double *w, Py_ssize_t n, double cut, double cut_error, double cut_weight, double *parts
+        const double *y, const double *w, Py_ssize_t n, double cut, double second, double third, double cut_weight,
+        double *parts
     ) {
-        __m256d sums[6], c = _mm256_set1_pd(cut), e = _mm256_set1_pd(cut_error), d = _mm256_set1_pd(cut_weight);
+        __m256d sums[6], c = _mm256_set1_pd(cut), d = _mm256_set1_pd(second), e = _mm256_set1_pd(third);
+        __m256d f = _mm256_set1_pd(cut_weight);
         Py_ssize_t i;
         int part;
         for (part = 0; part < 6; part++) sums[part] = _mm256_setzero_pd();
         for (i = 0; i < n; i += 4) {
             __m256d a = _mm256_loadu_pd(y + i), b = _mm256_loadu_pd(w + i);
             __m256d product = _mm256_mul_pd(a, b), error = _mm256_fmsub_pd(a, b, product);
-            STAIRCASE_ADD_PARTS(sums, product, c);
-            STAIRCASE_ADD_PARTS(sums + 2, error, e);
-            STAIRCASE_ADD_PARTS(sums + 4, b, d);
+            STAIRCASE_SPLIT(sums[0], product, c);
+            STAIRCASE_SPLIT(sums[1], product, d);
+            STAIRCASE_SPLIT(sums[1], error, d);
+            STAIRCASE_SPLIT(sums[2], product, e);
+            STAIRCASE_SPLIT(sums[2], error, e);
+            sums[3] = _mm256_add_pd(sums[3], _mm256_add_pd(product, error));
+            STAIRCASE_SPLIT(sums[4], b, f);
+            sums[5] = _mm256_add_pd(sums[5], b);
         }
         for (part = 0; part < 6; part++) parts[part] += staircase_lanes(sums[part]);
     }
     #else
     static inline int staircase_has_avx2(void) { return 0; }
     #define staircase_sum_avx2(y, n, cut, parts) ((void)0)
-    #define staircase_sum_weighted_avx2(y, w, n, cut, cut_error, cut_weight, parts) ((void)0)
+    #define staircase_sum_weighted_avx2(y, w, n, cut, second, third, cut_weight, parts) ((void)0)
     #endif
     """
     bint has_avx2 "staircase_has_avx2" () noexcept nogil
     void sum_avx2 "staircase_sum_avx2" (const double *y, Py_ssize_t n, double cut, double *parts) noexcept nogil
     void sum_weighted_avx2 "staircase_sum_weighted_avx2" (
-        const double *y, const double *w, Py_ssize_t n, double cut, double cut_error, double cut_weight, double *parts
+        const double *y, const double *w, Py_ssize_t n, double cut, double second, double third, double cut_weight,
+        double *parts
     ) noexcept nogil
 
 cdef enum:
@@ -88,40 +102,47 @@ cdef enum:
     VECTOR_ROWS = 16      # fewer rows are added one by one
 
 ctypedef struct Pending:
-    double product[2]     # sums of both parts of the rounded products w*y
-    double error[2]       # the same for their rounding errors; not used without weights
-    double weight[2]      # the same for the weights; not used without weights
+    double product[4]     # sums of the parts of w*y; without weights only the first two are used
+    double weight[2]      # sums of both parts of w; not used without weights
     int64_t rows
 
 
-cdef inline void add_parts(double *parts, double value, double cut) noexcept nogil:
+cdef inline double next_cut(double cut) noexcept nogil:
+    return cut / (<int64_t>1 << PART_BITS)
+
+
+cdef inline double split(double *sum, double value, double cut) noexcept nogil:
+    """Add the upper part of `value` to the sum; return the remainder."""
     cdef double part = (value + cut) - cut
-    parts[0] += part
-    parts[1] += value - part
+    sum[0] += part
+    return value - part
 
 
 cdef inline void pend(Scale scale, Pending *pending, double y) noexcept nogil:
     """Add one row of weight 1 to the pending sums."""
-    add_parts(pending.product, y, scale.cut)
+    pending.product[1] += split(&pending.product[0], y, scale.cut)
     pending.rows += 1
 
 
 cdef inline void pend_weighted(Scale scale, Pending *pending, double y, double w) noexcept nogil:
-    cdef double error, product = two_product(y, w, &error)
-    add_parts(pending.product, product, scale.cut)
-    add_parts(pending.error, error, scale.cut_error)
-    add_parts(pending.weight, w, scale.cut_weight)
+    cdef double error, product = two_product(y, w, &error), second = next_cut(scale.cut), third = next_cut(second)
+    product = split(&pending.product[0], product, scale.cut)
+    product = split(&pending.product[1], product, second)
+    error = split(&pending.product[1], error, second)
+    product = split(&pending.product[2], product, third)
+    error = split(&pending.product[2], error, third)
+    pending.product[3] += product + error
+    pending.weight[1] += split(&pending.weight[0], w, scale.cut_weight)
     pending.rows += 1
 
 
 cdef inline void flush(Scale scale, Pending *pending, uint64_t *sums, bint weighted) noexcept nogil:
     """Add the pending sums to the exact sums, and reset them."""
     cdef int unit = scale.y_unit + scale.w_unit, part
-    for part in range(2):
+    for part in range(4 if weighted else 2):
         add_double(sums, scale.s_words, pending.product[part], unit)
-        if weighted:
-            add_double(sums, scale.s_words, pending.error[part], unit)
-            add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
+    for part in range(2 if weighted else 0):
+        add_double(sums + scale.s_words, scale.w_words, pending.weight[part], scale.w_unit)
     if not weighted:
         # the unit of weights is not 1 if other batches of a stream have fractional weights
         add_shifted(sums + scale.s_words, scale.w_words, <uint64_t>pending.rows, 0, -scale.w_unit, False)
@@ -160,9 +181,10 @@ cdef inline void pend_rows(
         if weights == NULL:
             sum_avx2(y + i, n, scale.cut, pending[0].product)
         else:
-            # product, error and weight are adjacent
+            # product and weight are adjacent
             sum_weighted_avx2(
-                y + i, weights + i, n, scale.cut, scale.cut_error, scale.cut_weight, pending[0].product
+                y + i, weights + i, n, scale.cut, next_cut(scale.cut), next_cut(next_cut(scale.cut)), scale.cut_weight,
+                pending[0].product
             )
         pending[0].rows += n
         i += n

@@ -5,11 +5,13 @@ from libc.math cimport fabs, frexp, ldexp
 from staircase_fast.arithmetic._column_scan cimport Range
 from staircase_fast.arithmetic._exact cimport Scale
 
+cdef enum:
+    PART_BITS = 42        # doubles hold the sum of 1024 parts, of two numbers each, without rounding: 53 bits
+
 # A column in which every entry is a multiple of 2**unit and less than 2**(unit + bits) in magnitude.
 ctypedef struct Width:
     int unit
     int bits
-    int last              # 2**last is at most the smallest nonzero magnitude; 1 if all entries are zero
 
 
 cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept nogil:
@@ -30,7 +32,7 @@ cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept 
     scale.tame = (
         (scale.greatest == 0 or 1e-70 < scale.greatest < 1e70) and weights.least > 1e-70 and weights.highest < 1e70
     )
-    scale.cut = scale.cut_error = scale.cut_weight = 0.0
+    scale.cut = scale.cut_weight = 0.0
     if scale.tame and not scale.narrow:
         set_cuts(&scale, y, w)
     return scale
@@ -63,29 +65,23 @@ cdef inline int top_of(Range column) noexcept nogil:
 
 
 cdef inline void set_cuts(Scale *scale, Width y, Width w) noexcept nogil:
-    """Set the cuts of products, of their rounding errors and of weights (`_exact.Pending`), or leave them 0.
-
-    Numbers below 2**top that are multiples of 2**unit are split at 2**(top - 43).  1024 upper parts sum to less than
-    2**(top + 10), which is 53 bits; 1024 lower parts sum to less than 2**(top - 34), 53 bits if top - unit <= 87.
-    """
+    """Set the cuts of products and of weights (`_row_sums.pxd`), or leave them 0: all parts need at most PART_BITS."""
     cdef int unit = y.unit + w.unit, top = unit + y.bits + w.bits
-    # the last bit of a rounded product: 52 below its first bit, or that of the exact product, whichever is higher
-    cdef int product_unit = max(y.last + w.last - 52, unit)
-    if top - product_unit > 87 or top - 53 - unit > 87 or w.bits > 87 or not -900 < unit < top < 900:
+    if y.bits > 2 * PART_BITS or w.bits > 2 * PART_BITS or not -900 < unit < top < 900:
         return
-    scale.cut = ldexp(1.5, top + 9)
-    scale.cut_error = ldexp(1.5, top - 53 + 9)
-    scale.cut_weight = ldexp(1.5, w.unit + w.bits + 9)
+    # the last bit of 1.5 * 2**e is 2**(e - 52)
+    scale.cut = ldexp(1.5, top - PART_BITS + 52)
+    scale.cut_weight = ldexp(1.5, w.unit + w.bits - PART_BITS + 52)
 
 
 cdef inline Width width_of(Range column) noexcept nogil:
     cdef double greatest = max(fabs(column.lowest), fabs(column.highest))
     cdef int above, least, unit
     if greatest == 0:
-        return Width(0, 1, 1)
+        return Width(0, 1)
     frexp(greatest, &above)
     frexp(column.least, &least)
     above = min(above, 1024)                             # frexp: exponent unspecified for infinity and NaN
     least = min(max(least, -1073), 1024)
     unit = 0 if column.integral else max(least - 53, -1074)
-    return Width(unit, max(above - unit, 1), least - 1)
+    return Width(unit, max(above - unit, 1))

@@ -68,7 +68,7 @@ def has_vectors():
 
 
 def pending_sums(const double[::1] y not None, const double[::1] w not None, object scale not None, bint vectors):
-    """Both parts of the products, of their rounding errors and of the weights, summed over at most 1024 rows.
+    """The four parts of the products and both parts of the weights, summed over at most 1024 rows.
 
     Only tests need it.
     """

@@ -33,7 +33,6 @@ class Scale(NamedTuple):
     tame: bool
     greatest: float
     cut: float
-    cut_error: float
     cut_weight: float
 
 

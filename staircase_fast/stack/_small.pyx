@@ -26,7 +26,7 @@ cdef type ndarray = numpy.ndarray
 cdef object intp = numpy.dtype(numpy.intp)
 
 cdef enum:
-    ROWS = 20000
+    ROWS = 1048576
     ROWS_WITHOUT_GIL = 1000   # with fewer rows the GIL is kept: releasing it would cost more than it gains
 
 MOST_ROWS = ROWS

@@ -25,7 +25,7 @@ from staircase_fast.stack._sort cimport (
 from staircase_fast.stack._stack cimport Stack, finish, push
 
 cdef enum:
-    MOST_DIGITS = 4096
+    MOST_DIGITS = 65536
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
 # Work space with one entry per row, unless noted.

@@ -143,11 +143,9 @@ cdef inline Outcome add_rows(
     cdef Py_ssize_t size = min(n, CHUNK_ROWS), used
     cdef double *work = NULL
     if online.linex.p == 0:
-        if not scale.narrow and scale.cut == 0:
-            own = scale_of(targets, weight_range, n)
-            scale.cut = own.cut
-            scale.cut_error = own.cut_error
-            scale.cut_weight = own.cut_weight
+        if not scale.narrow:
+            own = scale_of(targets, weight_range, n)      # these rows may be narrower than those before
+            scale.cut, scale.cut_weight = own.cut, own.cut_weight
         work = <double *>malloc((3 * size + work_words(size, words_in(scale))) * sizeof(double))
         if work == NULL:
             return NO_MEMORY
