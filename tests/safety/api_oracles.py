@@ -2,7 +2,7 @@
 
 Means are compared with exact fractions (`tests/reference.py`).  The formulas of other losses are repeated in
 `tests/loss_table.py`.  Here they are minimised by bisection over the floats: in fractions if the derivative is
-piecewise linear, and in 60 digits otherwise.
+piecewise linear, and with many digits otherwise.
 """
 
 import math
@@ -19,7 +19,7 @@ from reference import Sample, Step, general_steps, step_value
 
 import staircase_fast as sf
 
-DIGITS = 60
+DIGITS = 60  # more for large targets: slopes level off like the square of the distance
 RATIONAL = ("expectile", "quantile", "huber")
 ULPS = 4  # allowed error of a value
 
@@ -45,12 +45,13 @@ class Problem:
         self._value, self._derivative = case.value, case.derivative
         self._rows = [(score, number(t), number(u), number(p)) for score, t, u, p in rows if u > 0]
         self._range = float(min(y)), float(max(y))
+        self._digits = DIGITS + 2 * max(0, math.frexp(max(map(abs, self._range)))[1])
 
     def cost(self, steps: Sequence[Step], ulps: int = 0) -> Any:
         """The total loss of steps whose values are shifted by a number of ulps."""
         last = sys.float_info.max
         moved = [step._replace(value=min(max(step.value + ulps * math.ulp(step.value), -last), last)) for step in steps]
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(self._digits):
             terms = (w * self._value(p, self._number(step_value(moved, x)), y) for x, y, w, p in self._rows)
             return sum(terms, self._number(0))
 
@@ -60,7 +61,7 @@ class Problem:
         if math.isinf(low) or math.isinf(high):
             low, high = self._range
         samples = [Sample(x, w, lambda z, y=y, p=p: self._slope(p, z, y)) for x, y, w, p in self._rows]
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(self._digits):
             found = [
                 general_steps(samples, low, high, increasing=increasing, greatest=greatest)
                 for greatest in (False, True)
@@ -74,7 +75,7 @@ class Problem:
     def limit(self, steps: Sequence[Step], truth: Truth) -> tuple[Any, Any]:
         """The loss of the steps, and the greatest allowed loss: that of the optimum, plus an allowance for rounding."""
         best, own = min(map(self.cost, truth)), self.cost(steps)
-        with mpmath.workdps(DIGITS):
+        with mpmath.workdps(self._digits):
             rounding = sum(abs(self.cost(steps, ulps) - own) for ulps in (-ULPS, ULPS))
             return own, best + rounding + abs(best) * self._number(2) ** -30
 
