@@ -5,12 +5,15 @@ import re
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import staircase_fast
+from staircase_fast import fitting
+from staircase_fast.stack import survey
 
 # No deadline and no health check of speed: the suite also runs on slow, checked builds.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -64,3 +67,10 @@ def own_random_numbers(request: pytest.FixtureRequest) -> None:
     """Seed the generator of a module before each test, so that tests do not depend on each other."""
     if hasattr(request.module, "RNG"):
         request.module.RNG = np.random.default_rng([*request.node.name.encode()])
+
+
+@pytest.fixture
+def surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits of 20,000 rows and more are done as those of millions of rows: by the survey, in any number of threads."""
+    monkeypatch.setattr(fitting, "_small", mock.Mock(fit=lambda *_: None, regress=lambda *_: None))
+    monkeypatch.setattr(survey, "FEW_ROWS", 20_000)

@@ -116,7 +116,7 @@ cdef inline void scatter_batch(
 
 def work_size(Py_ssize_t max_rows, Py_ssize_t part_rows, int n_words):
     """Words of work for groups of up to `max_rows` rows in parts of up to `part_rows` rows."""
-    return max_rows * (10 + n_words) + 1 + MOST_DIGITS // 2 + 4 * part_rows
+    return max_rows * (8 + n_words) + 1 + MOST_DIGITS // 2 + 4 * part_rows
 
 
 cdef Task new_task(
@@ -126,15 +126,13 @@ cdef Task new_task(
     cdef Task task
     cdef Room room
     cdef Py_ssize_t n = max_rows
-    room.rows = <RankedRow *>work
-    room.spare = room.rows + n
-    room.starts = <Py_ssize_t *>(room.spare + n)
-    room.y = <double *>(room.starts + n + 1)
-    room.w = room.y + n
-    room.tied = <uint8_t *>(room.w + n)       # one word for all flags
+    room.rows = work
+    room.spare = <RankedRow *>work + n
+    room.starts = <Py_ssize_t *>(<RankedRow *>work + 2 * n)
+    room.tied = <uint8_t *>(room.starts + n + 1)          # one word for all flags
     room.known = room.tied + n
     room.live = room.known + n
-    room.ends = <uint32_t *>(room.w + 2 * n)
+    room.ends = <uint32_t *>(room.starts + 2 * n + 1)
     room.words = <uint64_t *>(room.ends + MOST_DIGITS)
     task.stack = empty_stack(unpacked(scale), decreasing, room.starts, NULL, NULL)
     task.stack.known = room.known

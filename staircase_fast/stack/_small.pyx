@@ -16,7 +16,7 @@ from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
 from staircase_fast.stack._rows cimport merge_rows
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, ROWS_FOR_A_PLAN, Columns, Room, Task, fit_one
-from staircase_fast.stack._sort cimport RankedRow
+from staircase_fast.stack._sort cimport RankedRow, RankedTarget
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
 import numpy
@@ -26,10 +26,13 @@ cdef type ndarray = numpy.ndarray
 cdef object intp = numpy.dtype(numpy.intp)
 
 cdef enum:
-    ROWS = 1048576
+    # With more rows, the survey is faster (measured for ten kinds of scores and targets); with more than 250,000, the
+    # system may also take back the work space after each call.
+    ROWS = 250000
+    LABEL_ROWS = 65536
     ROWS_WITHOUT_GIL = 1000   # with fewer rows the GIL is kept: releasing it would cost more than it gains
 
-MOST_ROWS = ROWS
+MOST_ROWS, MOST_LABELS = ROWS, LABEL_ROWS
 
 # State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
 ctypedef struct Fit:
@@ -76,21 +79,19 @@ cdef void close_arrays(Fit *fit) noexcept:
 
 cdef int allocate(Fit *fit) noexcept nogil:
     """Allocate the work space and the outputs."""
-    cdef Py_ssize_t n = fit.n
+    cdef Py_ssize_t n = fit.n, row_size = sizeof(RankedRow) if fit.weights.kind else sizeof(RankedTarget)
     cdef Room *room = &fit.task.room
     cdef char *at = <char *>PyMem_RawMalloc(
-        n * (2 * sizeof(RankedRow) + sizeof(Py_ssize_t) + 9 * sizeof(double) + sizeof(int64_t) + 4)
+        n * (2 * row_size + sizeof(Py_ssize_t) + 7 * sizeof(double) + sizeof(int64_t) + 4)
         + MOST_DIGITS * sizeof(uint32_t) + 64
     )
     if at == NULL:
         return NO_MEMORY
     fit.memory = at
-    room.rows = <RankedRow *>at
-    room.spare = room.rows + n
-    room.starts = <Py_ssize_t *>(room.spare + n)
-    room.y = <double *>(room.starts + n + 1)
-    room.w = room.y + n
-    fit.task.columns.x = room.w + n
+    room.rows = at
+    room.spare = at + n * row_size
+    room.starts = <Py_ssize_t *>(at + 2 * n * row_size)
+    fit.task.columns.x = <double *>(room.starts + n + 1)
     fit.task.columns.y = fit.task.columns.x + n
     fit.task.columns.w = fit.task.columns.y + n
     fit.task.steps.left = fit.task.columns.w + n
@@ -108,25 +109,29 @@ cdef int allocate(Fit *fit) noexcept nogil:
 
 
 cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
-    """Copy the rows, check them, and drop rows of weight 0."""
+    """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores."""
     cdef Columns *columns = &fit.task.columns
+    cdef Columns copies = columns[0]
     cdef Py_ssize_t i, n = fit.n
-    if not copy_as_doubles(&fit.targets, columns.y):
+    cdef bint labels
+    if not read_column(&fit.targets, &columns.y):
         return GENERAL
-    if fit.scores.kind:
-        if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
-            return GENERAL
-        for i in range(n):
-            columns.x[i] += 0.0                           # -0.0 becomes the 0.0 it equals
+    labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
+    if labels and n > LABEL_ROWS:
+        return GENERAL
+    if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
+        return GENERAL
+    for i in range(n):
+        columns.x[i] += 0.0                               # -0.0 becomes the 0.0 it equals
     fit.w_range = Range(-1, 1.0, 1.0, 1.0, True)
     if fit.weights.kind:
         columns.labels = NULL
-        if not copy_as_doubles(&fit.weights, columns.w):
+        if not read_column(&fit.weights, &columns.w):
             return GENERAL
         fit.w_range = range_of(columns.w, n)
     else:
         columns.w = NULL
-        if lowest <= 0 and highest >= 1 and are_labels(columns.y, n):
+        if labels:
             for i in range(n):
                 columns.labels[i] = columns.y[i] != 0
             fit.y_range = Range(-1, 0.0, 1.0, 1.0, True)
@@ -136,17 +141,27 @@ cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
     if not are_valid(fit, lowest, highest):
         return GENERAL
     if fit.w_range.lowest == 0:
-        fit.n = drop_absent(columns, n)
+        fit.n = copy_present(columns, n, &copies)
+        columns.y, columns.w = copies.y, copies.w
         fit.w_range = range_of(columns.w, fit.n)
     return FINE if fit.n else GENERAL
 
 
-cdef Py_ssize_t drop_absent(Columns *rows, Py_ssize_t n) noexcept nogil:
-    """Move the rows of weight other than 0 to the front; return their number."""
+cdef bint read_column(const Array *array, double **column) noexcept nogil:
+    """Set `column` to the entries if they are contiguous doubles, or copy them there; see `copy_as_doubles`."""
+    cdef const double *entries = in_place(array)
+    if entries == NULL:
+        return copy_as_doubles(array, column[0])
+    column[0] = <double *>entries             # they are only read
+    return True
+
+
+cdef Py_ssize_t copy_present(const Columns *rows, Py_ssize_t n, Columns *out) noexcept nogil:
+    """Copy the rows of weight other than 0, maybe to the same place; return their number."""
     cdef Py_ssize_t i, n_present = 0
     for i in range(n):
         if rows.w[i] != 0:
-            rows.x[n_present], rows.y[n_present], rows.w[n_present] = rows.x[i], rows.y[i], rows.w[i]
+            out.x[n_present], out.y[n_present], out.w[n_present] = rows.x[i], rows.y[i], rows.w[i]
             n_present += 1
     return n_present
 
@@ -190,22 +205,21 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
     cdef Stack *stack = &task.stack
     cdef Py_ssize_t n = fit.n
     cdef int status = allocate(fit)
-    cdef const double *y = in_place(&fit.targets)
-    cdef const double *w = in_place(&fit.weights)
+    cdef double *y
+    cdef double *w
     cdef bint planned = n >= ROWS_FOR_A_PLAN
     if status != FINE:
         return status
-    if y == NULL:
-        y = task.columns.y
-        if not copy_as_doubles(&fit.targets, task.columns.y):
-            return GENERAL
-    if fit.weights.kind and w == NULL:
-        w = task.columns.w
-        if not copy_as_doubles(&fit.weights, task.columns.w):
-            return GENERAL
+    y, w = task.columns.y, task.columns.w
+    if not read_column(&fit.targets, &y):
+        return GENERAL
+    if not fit.weights.kind:
+        w = NULL
+    elif not read_column(&fit.weights, &w):
+        return GENERAL
     # the buckets are stored at the end of `values`, where `push_all` (_rows.pxd) expects them
     fit.y_range = fill_buckets(
-        y, w, NULL, n, <Bucket *>(task.steps.values + n) - n // BUCKET_ROWS, &fit.w_range
+        <const double *>y, w, NULL, n, <Bucket *>(task.steps.values + n) - n // BUCKET_ROWS, &fit.w_range
     )
     if not are_valid(fit, lowest, highest) or fit.w_range.lowest == 0:
         return GENERAL
@@ -214,7 +228,7 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
         stack.s = task.steps.values
         stack.w = task.steps.weights
         merge_rows(
-            stack, y, w, NULL, n, -INFINITY, INFINITY, task.room.live if planned and stack.scale.tame else NULL, True
+            stack, <const double *>y, w, NULL, n, -INFINITY, INFINITY, task.room.live if planned and stack.scale.tame else NULL, True
         )
         task.room.starts[stack.n] = n
     return status

@@ -1,9 +1,9 @@
 # The fit of few rows, in the cache: sort them unless they are sorted, find ties, merge.
 #
-# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; then
-# insertion sort finishes.  If a digit has many rows, the recursive bucket sort of _sort.pxd is used instead, which
-# divides the range of ranks.  (For normally distributed scores, using only that sort takes up to 18 % more instructions
-# for the whole fit.)
+# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; digits with
+# many rows are divided again by rank (_sort.pxd); then insertion sort finishes.  If the largest digit has a large part
+# of the rows, all rows are divided by rank from the start.  (For normally distributed scores, this would take up to
+# 18 % more instructions for the whole fit.)
 #
 # A label is stored in the last bit of its score's rank.  Labels are pushed in runs of rows in which no 1 follows a 0
 # (no 0 follows a 1 if values decrease): no step ends inside a run.  Runs of random labels have four rows on average.
@@ -21,20 +21,20 @@ from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._rows cimport find_ties, merge_rows
 from staircase_fast.stack._sort cimport (
     FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sortable, spread,
+    spread_crowds,
 )
 from staircase_fast.stack._stack cimport Stack, finish, push
 
 cdef enum:
     MOST_DIGITS = 65536
+    CROWD = 8                 # a digit with more than one in CROWD rows: divide by rank
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
 # Work space with one entry per row, unless noted.
 ctypedef struct Room:
-    RankedRow *rows              # or RankedTarget, or RankedKey
-    RankedRow *spare
+    void *rows                # RankedRow, or RankedTarget, or RankedKey
+    void *spare               # the same; after the sort, targets and weights, or runs of labels
     Py_ssize_t *starts
-    double *y
-    double *w
     uint64_t *words           # exact sums
     uint8_t *tied
     uint8_t *known
@@ -70,7 +70,6 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     """Fit the rows [at, at + n), which may be unsorted, and append the steps; return the number of steps."""
     cdef Columns *rows = &task.columns
     cdef double low, high
-    cdef Py_ssize_t i
     task.stack.n = 0
     task.stack.s = task.steps.values + task.steps.n
     task.stack.w = task.steps.weights + task.steps.n
@@ -85,14 +84,10 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     find_ends(rows.x + at, n, &low, &high)
     if rows.labels != NULL and rank_of(high) - rank_of(low) < <uint64_t>1 << 63:
         fit_rows(task, at, n, low, high, <RankedKey *>task.room.rows)
-        return task.stack.n
-    if rows.labels != NULL:
-        for i in range(at, at + n):
-            rows.y[i] = rows.labels[i]
-    if rows.w == NULL:
+    elif rows.w == NULL:
         fit_rows(task, at, n, low, high, <RankedTarget *>task.room.rows)
     else:
-        fit_rows(task, at, n, low, high, task.room.rows)
+        fit_rows(task, at, n, low, high, <RankedRow *>task.room.rows)
     return task.stack.n
 
 
@@ -165,10 +160,14 @@ cdef inline void sort_group(
 ) noexcept nogil:
     """Copy the rows [at, at + n) to `rows`, sorted by score; ranks are stored relative to the rank of `low`."""
     cdef const double *x = task.columns.x + at
+    cdef const uint8_t *labels = task.columns.labels
     cdef uint32_t *ends = task.room.ends
     cdef uint64_t first = rank_of(low), last
-    cdef double scale = count_digits(ends, x, n, low, high)
-    cdef Py_ssize_t i, digit, place
+    cdef Py_ssize_t i, digit, place, n_digits = 32, most = 0
+    cdef double scale
+    while n_digits < n and n_digits < MOST_DIGITS:
+        n_digits *= 2
+    scale = count_digits(ends, x, n, low, high, n_digits, &most)
     for i in range(n):
         place = i
         if scale > 0:
@@ -177,15 +176,17 @@ cdef inline void sort_group(
             ends[digit] += 1
         rows[place].rank = rank_of(x[i]) - first
         if sortable is RankedKey:
-            rows[place].rank = rows[place].rank << 1 | task.columns.labels[at + i]
+            rows[place].rank = rows[place].rank << 1 | labels[at + i]
         else:
-            rows[place].y = bits_of(task.columns.y[at + i])
+            rows[place].y = bits_of(<double>labels[at + i] if labels != NULL else task.columns.y[at + i])
         if sortable is RankedRow:
             rows[place].w = bits_of(task.columns.w[at + i])
     if scale == 0 and n > FEW:
         memcpy(task.room.spare, rows, n * sizeof(sortable))
         last = (rank_of(high) - first) << 1 | 1 if sortable is RankedKey else rank_of(high) - first
         spread(<sortable *>task.room.spare, n, 0, last, ends, MOST_DIGITS, rows)
+    elif most > FEW:
+        spread_crowds(rows, ends, n_digits, <sortable *>task.room.spare)
     insert(rows, n)
 
 
@@ -193,16 +194,15 @@ cdef inline Py_ssize_t digit_of(double score, double low, double scale) noexcept
     return <Py_ssize_t>((score - low) * scale)
 
 
-cdef inline double count_digits(uint32_t *ends, const double *x, Py_ssize_t n, double low, double high) noexcept nogil:
+cdef inline double count_digits(
+    uint32_t *ends, const double *x, Py_ssize_t n, double low, double high, Py_ssize_t n_digits, Py_ssize_t *most
+) noexcept nogil:
     """Set `ends` to the first index of each digit (scattering advances it); return the scale, or 0: no digits."""
-    cdef Py_ssize_t i, d, n_digits = 32
-    cdef uint32_t start = 0, size, most = 0
-    cdef double scale
+    cdef Py_ssize_t i, d
+    cdef uint32_t start = 0, size
+    cdef double scale = (<double>n_digits - 0.5) / (high - low)
     if n <= FEW:
         return 0.0
-    while n_digits < n and n_digits < MOST_DIGITS:
-        n_digits *= 2
-    scale = (<double>n_digits - 0.5) / (high - low)
     if not (high - low < INFINITY and scale < INFINITY):
         return 0.0
     memset(ends, 0, n_digits * sizeof(uint32_t))
@@ -212,8 +212,8 @@ cdef inline double count_digits(uint32_t *ends, const double *x, Py_ssize_t n, d
         size = ends[d]
         ends[d] = start
         start += size
-        most = max(most, size)
-    return scale if most <= FEW else 0.0
+        most[0] = max(most[0], size)
+    return scale if most[0] <= max(FEW, n // CROWD) else 0.0
 
 
 cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, Py_ssize_t n) noexcept nogil:
@@ -248,15 +248,15 @@ cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, P
 
 cdef inline void merge_reals(Task *task, Py_ssize_t n, const ranked *rows) noexcept nogil:
     cdef Room *room = &task.room
-    cdef const double *w = NULL
+    cdef double *y = <double *>room.spare
+    cdef double *w = y + n if ranked is RankedRow else NULL
     cdef const uint8_t *tied = NULL
     cdef Py_ssize_t i
     for i in range(n):
-        room.y[i] = double_of(rows[i].y)
+        y[i] = double_of(rows[i].y)
         if ranked is RankedRow:
-            room.w[i] = double_of(rows[i].w)
-            w = room.w
+            w[i] = double_of(rows[i].w)
         room.tied[i] = i > 0 and rows[i].rank == rows[i - 1].rank
         if room.tied[i]:
             tied = room.tied
-    merge_sorted(task, <const double *>room.y, w, tied, n)
+    merge_sorted(task, <const double *>y, w, tied, n)

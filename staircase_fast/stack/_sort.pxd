@@ -72,7 +72,6 @@ cdef inline void spread(
     sortable *rows, Py_ssize_t n, uint64_t first, uint64_t last, uint32_t *ends, Py_ssize_t most_digits, sortable *out
 ) noexcept nogil:
     """Copy each row to `out`, close to its final place; `insert` does the rest.  `rows` is work space."""
-    cdef uint32_t own_ends[DIGITS]
     cdef Py_ssize_t i, d, start, size, most = 0, n_digits = 32
     cdef int shift
     while n_digits < n and n_digits < most_digits:
@@ -91,14 +90,22 @@ cdef inline void spread(
         d = <Py_ssize_t>((rows[i].rank - first) >> shift)
         out[ends[d]] = rows[i]
         ends[d] += 1
-    if most <= FEW:
-        return
-    start = 0
+    if most > FEW:
+        spread_crowds(out, ends, n_digits, rows)
+
+
+cdef inline void spread_crowds(
+    sortable *rows, const uint32_t *ends, Py_ssize_t n_digits, sortable *spare
+) noexcept nogil:
+    """Divide digits with many rows again; digit d ends before row ends[d]."""
+    cdef uint32_t own_ends[DIGITS]
+    cdef uint64_t first, last
+    cdef Py_ssize_t d, start = 0, size
     for d in range(n_digits):
         size = ends[d] - start
-        if size > FEW and find_extremes(out + start, size, &first, &last):
-            memcpy(rows + start, out + start, size * sizeof(sortable))
-            spread(rows + start, size, first, last, own_ends, DIGITS, out + start)
+        if size > FEW and find_extremes(rows + start, size, &first, &last):
+            memcpy(spare + start, rows + start, size * sizeof(sortable))
+            spread(spare + start, size, first, last, own_ends, DIGITS, rows + start)
         start = ends[d]
 
 

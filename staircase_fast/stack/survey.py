@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import Scale
 from staircase_fast.losses.rows import Rows
-from staircase_fast.stack import _collect, _finish, _survey
+from staircase_fast.stack import _collect, _finish, _small, _survey
 from staircase_fast.stack.sorted_rows import fit_sorted
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import _lookup, cells
 from staircase_fast.staircase.cells import Map
 from staircase_fast.staircase.steps import Steps
 
-FEW_ROWS = 20_000
+FEW_ROWS = _small.MOST_LABELS
 _ROWS_PER_BUCKET = 16
 _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.3  # share of rows in live buckets from which on sorting all rows is as fast

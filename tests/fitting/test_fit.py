@@ -264,7 +264,7 @@ def test_auto_within_bounds_takes_the_direction_of_less_loss(loss):
 
 def test_auto_within_bounds_for_many_rows_and_large_groups():
     rng = np.random.default_rng(2)
-    n = 50_000
+    n = 70_000
     x, loss = rng.random(n), sf.losses.TweedieDeviance(-1)
     y = rng.normal(size=n) - 2 * (x < 0.5)
     settings = {"loss": loss, "bounds": (0.1, 0.2)}

@@ -60,6 +60,7 @@ def test_p5_the_order_of_rows_does_not_matter(rows, random):
     assert_same_staircase(fit(rows.take(np.array(order))), fit(rows))
 
 
+@pytest.mark.usefixtures("surveyed")
 @pytest.mark.parametrize("labels", [True, False], ids=["labels", "real targets"])
 def test_p5_the_number_of_threads_does_not_matter(labels, monkeypatch):
     rng = np.random.default_rng(0)

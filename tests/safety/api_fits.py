@@ -155,7 +155,7 @@ def regress(s: Script, rng: Generator) -> None:
 @call("fit of many rows", 0.5)
 def fit_many(s: Script, rng: Generator) -> None:
     """Thousands of rows: the survey, the bucket sort and the threads."""
-    n = int(np.exp(rng.uniform(math.log(1000), math.log(60_000))))
+    n = int(np.exp(rng.uniform(math.log(1000), math.log(300_000))))
     s.let("rng", f"np.random.default_rng({int(rng.integers(2**32))})")
     s.let(
         "x",

@@ -26,6 +26,7 @@ def test_means_closer_than_the_rounding_of_their_sums_are_two_steps():
     assert sf.fit(scores, swapped, increasing=False).values.tolist() == [0.1 + 8e-15, 0.1]
 
 
+@pytest.mark.usefixtures("surveyed")
 def test_rounding_errors_of_bucket_summaries_hide_no_step():
     targets = np.repeat([1 + 6.1e-8, 0, -1, 2 + 1.1e-7, 0, -2], 5000)
     scores = np.arange(30_000) / 15_000 + np.repeat([0.0, 1.0], 15_000)
@@ -35,6 +36,7 @@ def test_rounding_errors_of_bucket_summaries_hide_no_step():
     assert_same_staircase(stairs, sf.fit(scores, targets))
 
 
+@pytest.mark.usefixtures("surveyed")
 @pytest.mark.parametrize("seed", range(5))
 def test_targets_closer_than_the_precision_of_a_summary_are_distinguished(seed):
     """Most targets lie around 0, the others between two neighbouring numbers of a bucket summary."""

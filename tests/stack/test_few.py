@@ -109,10 +109,14 @@ def test_the_short_path_gives_the_same_regression(rows, decreasing):
     assert found[2].tolist() == [*steps.left, rows.targets.size]
 
 
-@pytest.mark.parametrize("n", [_small.MOST_ROWS - 1, _small.MOST_ROWS, _small.MOST_ROWS + 1])
-def test_both_paths_are_exact_around_the_limit(n):
+@pytest.mark.parametrize("over", [-1, 0, 1])
+@pytest.mark.parametrize("labels", [True, False])
+def test_both_paths_are_exact_around_the_limit(labels, over):
+    n = over + (_small.MOST_LABELS if labels else _small.MOST_ROWS)
     rng = np.random.default_rng(n)
     x, y = np.round(rng.random(n), 2), rng.normal(size=n)
+    y = y < x if labels else y
+    assert (few(x, y, None) is None) == (over > 0)
     assert_steps(sf.fit(x, y), fitted_steps(x.tolist(), y.tolist()))
 
 

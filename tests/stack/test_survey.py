@@ -13,6 +13,8 @@ from staircase_fast.losses.rows import check_rows
 from staircase_fast.stack import sorted_rows, sorting, survey
 from staircase_fast.staircase import _lookup, cells
 
+pytestmark = pytest.mark.usefixtures("surveyed")
+
 N = 30_000
 RNG = np.random.default_rng(11)
 U = RNG.random(N)

@@ -260,7 +260,10 @@ def test_rounds_end_if_a_number_is_no_longer_finite(loss, column, bad):
     assert runs.n_rounds < 200
 
 
-def test_inputs_changed_by_a_thread_do_no_harm():
+@pytest.mark.parametrize("path", ["few rows", "surveyed"])
+def test_inputs_changed_by_a_thread_do_no_harm(path, request):
+    if path == "surveyed":
+        request.getfixturevalue(path)
     clean = RNG.random(60_000)
     scores, targets, weights = clean.copy(), RNG.normal(size=60_000), RNG.random(60_000) + 0.1
     done = threading.Event()

@@ -26,7 +26,7 @@ WEIGHTS = RNG.random(N) + 0.1
 
 
 @pytest.fixture
-def many_parts(monkeypatch):
+def many_parts(monkeypatch, surveyed):
     """Share even a few thousand rows among threads."""
     monkeypatch.setattr(threads, "ROWS_EACH", 1000)
     monkeypatch.setattr(survey, "_ROWS_TO_SORT_IN_THREADS", 100)
