@@ -74,6 +74,7 @@ def test_each_field_of_a_scale_has_its_value():
 def test_exact_sums_are_the_same_with_and_without_vector_instructions(n, weighted):
     rng = np.random.default_rng(n)
     y, w = rng.normal(size=n), rng.random(n) if weighted else np.empty(0)
+    y[0] *= 2.0**-25  # all parts are needed
     scale = scale_of(extent_of(y, 1), extent_of(w, 1) if weighted else UNIT_WEIGHTS, n)
     assert scale.cut != 0
     vectors, plain = (_scan.pending_sums(y, w, scale, used) for used in (True, False))
@@ -82,3 +83,18 @@ def test_exact_sums_are_the_same_with_and_without_vector_instructions(n, weighte
     assert sum(map(Fraction, plain[0][:4])) == sum(
         Fraction(a) * Fraction(b) for a, b in zip(y, w if weighted else np.ones(n), strict=True)
     )
+
+
+def test_the_parts_of_products_are_exact_up_to_their_limits():
+    # targets and weights of 84 bits: the largest and the least that are split; 1024 rows fill the parts
+    below, least = 1 - 2.0**-53, 2.0**-32 * (1 + 2.0**-52)
+    y, w = np.full(1024, below), np.full(1024, below)
+    y[::5] = w[::7] = least
+    scale = scale_of(extent_of(y, 1), extent_of(w, 1), y.size)
+    assert scale.cut != 0
+    found, rows = _scan.pending_sums(y, w, scale, False)
+    assert rows == y.size
+    assert sum(map(Fraction, found[:4])) == sum(Fraction(a) * Fraction(b) for a, b in zip(y, w, strict=True))
+    assert sum(map(Fraction, found[4:])) == sum(map(Fraction, w))
+    y[0] = least / 2
+    assert scale_of(extent_of(y, 1), extent_of(w, 1), y.size).cut == 0
