@@ -56,6 +56,7 @@ ctypedef struct Scale:
     int s_words           # words of S
     int w_words           # words of W
     bint narrow           # integer targets and weights whose sums fit int64: no shifts, exact comparisons at once
+    bint small            # narrow, and products of two sums fit int64, too
     bint tame             # sums and products of two sums stay well within the range of doubles
     double greatest       # largest magnitude of a target
     double cut            # splits products into parts (see _row_sums.pxd); 0 if the parts would not be short enough

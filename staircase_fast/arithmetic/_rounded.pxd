@@ -111,6 +111,7 @@ cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcep
     `cut` is that of their Scale and not 0: the upper and the lower parts of the numbers each have an exact sum.
     """
     cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
+    cdef double inverse = 1.0 / count
     cdef Py_ssize_t i
     for i in range(n):
         part = (<double>y[i] + cut) - cut
@@ -120,8 +121,8 @@ cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcep
     quotient = high / count
     if not fabs(quotient) > 1e-200:
         return NAN
-    rest = (remainder(high, quotient, count) + low) / count
-    margin = fabs(rest) * 1e-14                          # far above its error, three roundings
+    rest = (remainder(high, quotient, count) + low) * inverse
+    margin = fabs(rest) * 1e-14                          # far above its error, four roundings
     below = quotient + (rest - margin)
     above = quotient + (rest + margin)
     if below == above:

@@ -1,8 +1,9 @@
 # Exact sums of many rows.
 #
-# Integer arithmetic for every row would be slow.  Instead, each double is split into short parts: adding and subtracting
-# a large constant, a *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.  Doubles hold the
-# sums of such parts over CUT_ROWS rows without rounding, and these pending sums are then added to the integers at once.
+# Integer arithmetic for every row would be slow.  Instead, each double is split into short parts: adding and
+# subtracting a large constant, a *cut*, rounds it to a multiple of the cut's last bit, and the remainder is exact.
+# Doubles hold the sums of such parts over CUT_ROWS rows without rounding.  These pending sums are then added to the
+# integers at once.
 #
 #     targets, weights     two parts of PART_BITS (`_scale.pxd`)
 #     products w*y         the rounded product and its rounding error, in four parts together: each cut is 2**-PART_BITS

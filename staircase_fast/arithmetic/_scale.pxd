@@ -28,6 +28,7 @@ cdef inline Scale scale_of(Range targets, Range weights, Py_ssize_t n) noexcept 
     scale.s_words = (s_total + 63) // 64
     scale.w_words = (w_total + 63) // 64
     scale.narrow = targets.integral and weights.integral and s_total <= 62
+    scale.small = scale.narrow and s_total + w_total <= 62
     scale.greatest = max(fabs(targets.lowest), fabs(targets.highest))
     scale.tame = (
         (scale.greatest == 0 or 1e-70 < scale.greatest < 1e70) and weights.least > 1e-70 and weights.highest < 1e70

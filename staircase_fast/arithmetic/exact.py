@@ -30,6 +30,7 @@ class Scale(NamedTuple):
     s_words: int
     w_words: int
     narrow: bool
+    small: bool
     tame: bool
     greatest: float
     cut: float

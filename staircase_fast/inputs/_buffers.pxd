@@ -88,6 +88,15 @@ cdef inline bint copy_as_doubles(const Array *array, double *out) noexcept nogil
     return True
 
 
+cdef inline bint read_column(const Array *array, double **column) noexcept nogil:
+    """Set `column` to the entries if they are contiguous doubles, or copy them there; see `copy_as_doubles`."""
+    cdef const double *entries = in_place(array)
+    if entries == NULL:
+        return copy_as_doubles(array, column[0])
+    column[0] = <double *>entries             # they are only read
+    return True
+
+
 cdef inline void copy_entries(const Array *array, double *out, entry kind) noexcept nogil:
     cdef const char *at = <const char *>array.view.buf
     cdef Py_ssize_t i, stride = array.view.strides[0]

@@ -78,7 +78,7 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
     targets, weights = extents
     least = math.ldexp(weights.highest, -_ABOVE)
     if weights.least < least:
-        requirement = f"must be at least 2**-{_ABOVE} of the greatest, {weights.highest:g}, for {loss.name}"
+        requirement = f"must be at least 2**-{_ABOVE} times the largest weight, {weights.highest:g}, for {loss.name}"
         refuse_entries(names[1], requirement, w, (w > 0) & (w < least))
     loss.check_spread(targets)
     if not loss.scales:
@@ -91,17 +91,17 @@ def check_spans(y: Column, w: Column, extents: tuple[Extent, Extent], loss: Loss
         raise InvalidInputError(names[0], requirement, value=size)
     span = _SPAN if power > 1 else _SPAN + _ABOVE
     least = math.ldexp(1.0, max(exponent - span, -1074))
-    limits = [(least, f"2**-{span} of the greatest, {size:g}")]
+    limits = [(least, f"2**-{span} times the largest magnitude, {size:g}")]
     has_unit = loss.has_unit and size > 0
     if has_unit:  # slopes are distances divided by the parameter: the least of them must not underflow
         largest = float(loss.parameters.max())
         limit = math.ldexp(1.0, min(math.frexp(largest)[1], exponent + _FAR) - _ABOVE)
-        limits.append((limit, f"2**-{_ABOVE} of `{loss.parameter}`, {largest:g}"))
+        limits.append((limit, f"2**-{_ABOVE} times `{loss.parameter}`, {largest:g}"))
     for limit, words in limits:
         if targets.least < limit:
             small = (y != 0) & (np.abs(y) < limit) & (w > 0 if len(w) else True)
             refuse_entries(names[0], f"must be 0 or at least {words}, for {loss.name}", y, small)
     if has_unit:
         given = np.asarray(getattr(loss, loss.parameter))
-        requirement = f"must be at least 2**-{span} of the greatest target, {size:g}"
+        requirement = f"must be at least 2**-{span} times the largest target, {size:g}"
         refuse_entries(loss.parameter, requirement, given, given < least)

@@ -18,7 +18,8 @@ from staircase_fast.arithmetic._exact cimport unpacked
 from staircase_fast.arithmetic._types cimport bits_of, double_of, floating, number
 from staircase_fast.stack._plan cimport live_before
 from staircase_fast.stack._sort cimport RankedRow, rank_of, score_of, sort_rows
-from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_rows, push_sums, sum_t
+from staircase_fast.stack._push_rows cimport push_rows
+from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_sums, sum_t
 from staircase_fast.staircase._cells cimport Map, bucket_of, map_of
 
 cdef enum:

@@ -12,7 +12,8 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from staircase_fast.arithmetic._column_scan cimport BUCKET_ROWS, Bucket, Range, bucket_start, fill_buckets
 from staircase_fast.arithmetic._types cimport CHUNK, floating, number
 from staircase_fast.stack._plan cimport plan
-from staircase_fast.stack._stack cimport Stack, finish, push, push_rows, sum_t
+from staircase_fast.stack._push_rows cimport push_rows
+from staircase_fast.stack._stack cimport Stack, finish, push, sum_t
 
 cdef enum:
     CHORD_BUCKETS = 4     # see `plan`
@@ -157,3 +158,20 @@ cdef inline void copy_rows(Stack *stack, const number *y, const double *weights,
         stack.s[i] = <double>y[i] + 0.0                   # -0.0 becomes 0.0
         stack.w[i] = 1.0 if weights == NULL else weights[i]
     stack.n = n
+
+
+cdef inline void expand_steps(
+    const double *values, const Py_ssize_t *starts, Py_ssize_t step, Py_ssize_t first, double *out, Py_ssize_t n
+) noexcept nogil:
+    """Write the value of each of the n rows from `first` on, which is a row of `step`."""
+    cdef Py_ssize_t i = 0, at, end
+    while i < n:
+        at = i
+        end = min(starts[step + 1] - first, n)
+        if i + 4 <= n:                        # without a loop for short steps; the rows after them are written again
+            out[i] = out[i + 1] = out[i + 2] = out[i + 3] = values[step]
+            at = i + 4
+        for i in range(at, end):
+            out[i] = values[step]
+        i = end
+        step += 1

@@ -13,8 +13,8 @@ from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, has_nan, range_of,
 )
 from staircase_fast.arithmetic._scale cimport scale_of
-from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
-from staircase_fast.stack._rows cimport merge_rows
+from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, open_array, read_column
+from staircase_fast.stack._rows cimport expand_steps, merge_rows
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, ROWS_FOR_A_PLAN, Columns, Room, Task, fit_one
 from staircase_fast.stack._sort cimport RankedRow, RankedTarget
 from staircase_fast.stack._stack cimport Stack, empty_stack
@@ -147,15 +147,6 @@ cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
     return FINE if fit.n else GENERAL
 
 
-cdef bint read_column(const Array *array, double **column) noexcept nogil:
-    """Set `column` to the entries if they are contiguous doubles, or copy them there; see `copy_as_doubles`."""
-    cdef const double *entries = in_place(array)
-    if entries == NULL:
-        return copy_as_doubles(array, column[0])
-    column[0] = <double *>entries             # they are only read
-    return True
-
-
 cdef Py_ssize_t copy_present(const Columns *rows, Py_ssize_t n, Columns *out) noexcept nogil:
     """Copy the rows of weight other than 0, maybe to the same place; return their number."""
     cdef Py_ssize_t i, n_present = 0
@@ -207,7 +198,7 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
     cdef int status = allocate(fit)
     cdef double *y
     cdef double *w
-    cdef bint planned = n >= ROWS_FOR_A_PLAN
+    cdef uint8_t *live
     if status != FINE:
         return status
     y, w = task.columns.y, task.columns.w
@@ -227,9 +218,8 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
     if status == FINE:
         stack.s = task.steps.values
         stack.w = task.steps.weights
-        merge_rows(
-            stack, <const double *>y, w, NULL, n, -INFINITY, INFINITY, task.room.live if planned and stack.scale.tame else NULL, True
-        )
+        live = task.room.live if n >= ROWS_FOR_A_PLAN and stack.scale.tame else NULL
+        merge_rows(stack, <const double *>y, w, NULL, n, -INFINITY, INFINITY, live, True)
         task.room.starts[stack.n] = n
     return status
 
@@ -245,7 +235,7 @@ def fit(
     Return None if the general path must convert or reject the rows, or if there are more than MOST_ROWS rows.
     """
     cdef Fit own
-    cdef Py_ssize_t n_steps
+    cdef Py_ssize_t n_steps, capacity, column
     cdef double[:, ::1] steps
     cdef int status
     if scores is None:
@@ -263,13 +253,11 @@ def fit(
         if status == GENERAL:
             return None
         n_steps = own.task.steps.n
+        capacity = own.task.steps.right - own.task.steps.left
         table = empty((5, n_steps))
         steps = table
-        memcpy(&steps[0, 0], own.task.steps.left, n_steps * sizeof(double))
-        memcpy(&steps[1, 0], own.task.steps.right, n_steps * sizeof(double))
-        memcpy(&steps[2, 0], own.task.steps.values, n_steps * sizeof(double))
-        memcpy(&steps[3, 0], own.task.steps.weights, n_steps * sizeof(double))
-        memcpy(&steps[4, 0], own.task.steps.counts, n_steps * sizeof(double))
+        for column in range(5):               # they are adjacent
+            memcpy(&steps[column, 0], own.task.steps.left + column * capacity, n_steps * sizeof(double))
         return table
     finally:
         close_arrays(&own)
@@ -285,7 +273,7 @@ def regress(
     Return the value of each row, the weight of each step, and the first row of each step followed by n.
     """
     cdef Fit own
-    cdef Py_ssize_t n_steps, step, i
+    cdef Py_ssize_t n_steps
     cdef double[::1] x, w
     cdef Py_ssize_t[::1] starts
     cdef int status = open_arrays(&own, None, targets, weights)
@@ -305,9 +293,7 @@ def regress(
         x, w, starts = values, step_weights, borders
         memcpy(&w[0], own.task.steps.weights, n_steps * sizeof(double))
         memcpy(&starts[0], own.task.room.starts, (n_steps + 1) * sizeof(Py_ssize_t))
-        for step in range(n_steps):
-            for i in range(starts[step], starts[step + 1]):
-                x[i] = own.task.steps.values[step]
+        expand_steps(own.task.steps.values, &starts[0], 0, 0, &x[0], own.n)
         return values, step_weights, borders
     finally:
         close_arrays(&own)

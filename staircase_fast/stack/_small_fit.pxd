@@ -1,9 +1,9 @@
 # The fit of few rows, in the cache: sort them unless they are sorted, find ties, merge.
 #
-# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; digits with
-# many rows are divided again by rank (_sort.pxd); then insertion sort finishes.  If the largest digit has a large part
-# of the rows, all rows are divided by rank from the start.  (For normally distributed scores, this would take up to
-# 18 % more instructions for the whole fit.)
+# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; digits
+# with many rows are divided again by rank (_sort.pxd); then insertion sort finishes.  If the largest digit has a large
+# part of the rows, all rows are divided by rank from the start.  (For normally distributed scores, this would take up
+# to 18 % more instructions for the whole fit.)
 #
 # A label is stored in the last bit of its score's rank.  Labels are pushed in runs of rows in which no 1 follows a 0
 # (no 0 follows a 1 if values decrease): no step ends inside a run.  Runs of random labels have four rows on average.

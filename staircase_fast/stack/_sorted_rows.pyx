@@ -11,7 +11,7 @@ from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, unpacked
 from staircase_fast.arithmetic._rounded cimport rounded_sum
 from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._types cimport floating, number
-from staircase_fast.stack._rows cimport find_ties, merge_rows, place_work, sum_integers, work_words
+from staircase_fast.stack._rows cimport expand_steps, find_ties, merge_rows, place_work, sum_integers, work_words
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, sum_rows
 
 
@@ -85,16 +85,8 @@ def expand(
     double[::1] out not None,                  # OUT values of the rows from `first` on
 ):
     """Write the value of each row."""
-    cdef Py_ssize_t i = 0, end
-    cdef double value
     with nogil:
-        while i < out.shape[0]:
-            value = values[step]
-            end = min(starts[step + 1] - first, out.shape[0])
-            for i in range(i, end):
-                out[i] = value
-            i = end
-            step += 1
+        expand_steps(&values[0], &starts[0], step, first, &out[0], out.shape[0])
 
 
 def describe(

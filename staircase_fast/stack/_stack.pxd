@@ -17,7 +17,7 @@
 #
 # Comparisons are exact but usually need only floating-point work.  mean(a) >= mean(b) if s_a*w_b - s_b*w_a >= 0:
 #
-#     int64    sums of small integers (scale.narrow) are exact (`must_merge_int64`)
+#     int64    sums of small integers (scale.narrow) are exact (`is_no_less`)
 #     double   other sums are rounded, and the difference has an error bound (`error_bound`).  If that leaves the sign
 #              open, both blocks are summed exactly (`must_merge_exact`).  They keep their exact sums (`known`), so each
 #              row is summed exactly at most once; most rows never are.
@@ -92,9 +92,11 @@ cdef inline void compute_exact_sums(
         stack.known[block] = True
 
 
-cdef inline bint must_merge_int64(int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
-    """Whether s_a / w_a >= s_b / w_b, by products of 128 bits."""
+cdef inline bint is_no_less(Scale scale, int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
+    """Whether s_a / w_a >= s_b / w_b, by exact products."""
     cdef uint64_t low_a, high_a, low_b, high_b
+    if scale.small:
+        return s_a * w_b >= s_b * w_a
     if (s_a < 0) != (s_b < 0):
         return s_b < 0
     if s_a < 0:
@@ -132,9 +134,9 @@ cdef inline void push(
     while top >= 0:
         if sum_t is int64_t:
             if stack.decreasing:
-                if not must_merge_int64(s, w, ss[top], ws[top]):
+                if not is_no_less(stack.scale, s, w, ss[top], ws[top]):
                     break
-            elif not must_merge_int64(ss[top], ws[top], s, w):
+            elif not is_no_less(stack.scale, ss[top], ws[top], s, w):
                 break
         else:
             difference = ss[top] * w - s * ws[top]
@@ -173,63 +175,6 @@ cdef inline void push_sums(
             stack, y, weights, i, i + 1, rounded_sum(stack.scale, sums) if stack.scale.tame else 0.0,
             rounded_weight(stack.scale, sums), True
         )
-
-
-cdef inline void push_rows(
-    Stack *stack, const number *y, const double *weights, const uint8_t *tied, sum_t kind, Py_ssize_t i, Py_ssize_t end
-) noexcept nogil:
-    """Push the rows [i, end): each is a block, tied ones together.  `kind` only selects sum_t.
-
-    Most comparisons of doubles are decided here, with one error bound for all blocks; `push` does the others.
-    """
-    cdef Py_ssize_t start, top = stack.n - 1
-    cdef Py_ssize_t *starts = stack.starts
-    cdef sum_t *ss = <sum_t *>stack.s
-    cdef sum_t *ws = <sum_t *>stack.w
-    cdef uint8_t *known = stack.known
-    cdef bint decreasing = stack.decreasing
-    cdef sum_t s, w, weight
-    cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
-    while i < end:
-        start = i
-        s = 0
-        w = 0
-        while True:
-            weight = <sum_t>weights[i] if weights != NULL else 1
-            s += <sum_t>y[i] * weight
-            w += weight
-            i += 1
-            if tied == NULL or i == end or not tied[i]:
-                break
-        if sum_t is double:
-            while top >= 0:
-                difference = ss[top] * w - s * ws[top]
-                if decreasing:
-                    difference = -difference
-                error = bound * (w * ws[top])
-                if known[top] or not difference > error:
-                    break
-                start = starts[top]
-                s += ss[top]
-                w += ws[top]
-                top -= 1
-            if top < 0 or difference < -error:
-                top += 1
-                starts[top], ss[top], ws[top], known[top] = start, s, w, False
-                # fast path for monotone rows: if the top block is a single row, comparing the two targets is enough
-                while (
-                    tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
-                ):
-                    start = i
-                    w = <sum_t>weights[i] if weights != NULL else 1
-                    top += 1
-                    starts[top], ss[top], ws[top], known[top] = i, <sum_t>y[i] * w, w, False
-                    i += 1
-                continue
-            stack.n = top + 1
-        push(stack, y, weights, start, i, s, w, False)
-        top = stack.n - 1
-    stack.n = top + 1
 
 
 cdef inline double exact_mean(

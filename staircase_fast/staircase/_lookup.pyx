@@ -3,9 +3,9 @@
 Preconditions: at least one step, steps in ascending order of score, no NaN in their ends and values.
 """
 
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
@@ -23,7 +23,6 @@ cdef object empty = numpy.empty, float64 = numpy.float64
 cdef type ndarray = numpy.ndarray
 
 cdef enum:
-    FEW_QUERIES = 256         # more are faster with an index
     AHEAD = 16                # queries are prefetched this many queries ahead
 
 ctypedef fused integer:
@@ -92,50 +91,59 @@ def evaluate(
     return nan
 
 
-def evaluate_few(scores, left, right, values, bint linear, bint outside):
-    """The staircase at a float or at a few scores in an ordinary array, in one cheap call.
+def evaluate_few(scores, left, right, values, bint linear, bint outside, Py_ssize_t limit):
+    """The staircase at a float or at up to `limit` scores in an ordinary array, in one cheap call.
 
-    The other arguments are those of `evaluate`.  Return None if there are many scores, or if they must be converted or
+    The other arguments are those of `evaluate`.  Return None if there are more scores, or if they must be converted or
     refused first.
     """
-    cdef double queries[FEW_QUERIES]
-    cdef double found[FEW_QUERIES]
     cdef Array given, lefts, rights, heights
     cdef Stairs stairs
     cdef Index none = no_index()
-    cdef Py_ssize_t n = -1
-    cdef double[::1] out
-    cdef bint single = type(scores) is float
+    cdef double query = 0.0, found = 0.0
+    cdef const double *queries = &query
+    cdef double *copy = NULL
+    cdef double *out = &found
+    cdef Py_ssize_t n = 1
+    cdef double[::1] entries
+    cdef bint single = type(scores) is float, fine = True
+    given.kind = 0
     if single:
-        queries[0] = scores
-        n = 1
-    elif open_array(scores, ndarray, &given):
-        if given.n <= FEW_QUERIES and copy_as_doubles(&given, queries):
-            n = given.n
+        query = scores
+    elif not open_array(scores, ndarray, &given) or given.n > limit:
         close_array(&given)
-    if n < 0:
         return None
     lefts.kind = rights.kind = heights.kind = 0
-    open_array(left, ndarray, &lefts)
-    open_array(right, ndarray, &rights)
-    open_array(values, ndarray, &heights)
-    stairs = Stairs(lefts.n, in_place(&lefts), in_place(&rights), in_place(&heights))
-    if stairs.left == NULL or stairs.right == NULL or stairs.values == NULL:
-        n = -1
-    elif n and follow(&stairs, &none, NULL, queries, n, linear, outside, found) >= 0:
-        n = -1                                # a NaN
-    close_array(&lefts)
-    close_array(&rights)
-    close_array(&heights)
-    if n < 0:
-        return None
-    if single:
-        return float64(found[0])
-    result = empty(n)
-    out = result
-    if n:
-        memcpy(&out[0], found, n * sizeof(double))
-    return result
+    try:
+        open_array(left, ndarray, &lefts)
+        open_array(right, ndarray, &rights)
+        open_array(values, ndarray, &heights)
+        stairs = Stairs(lefts.n, in_place(&lefts), in_place(&rights), in_place(&heights))
+        if stairs.left == NULL or stairs.right == NULL or stairs.values == NULL:
+            return None
+        if not single:
+            n = given.n
+            result = empty(n)
+            if n == 0:
+                return result
+            entries = result
+            out = &entries[0]
+            queries = in_place(&given)
+            if queries == NULL:
+                copy = <double *>PyMem_Malloc(n * sizeof(double))
+                if copy == NULL:
+                    raise MemoryError
+                queries = copy
+                fine = copy_as_doubles(&given, copy)
+        if not fine or follow(&stairs, &none, NULL, queries, n, linear, outside, out) >= 0:
+            return None                       # a NaN, or an integer that a double does not hold
+        return float64(found) if single else result
+    finally:
+        PyMem_Free(copy)
+        close_array(&given)
+        close_array(&lefts)
+        close_array(&rights)
+        close_array(&heights)
 
 
 def evaluate_pairs(

@@ -89,6 +89,11 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     return np.concatenate([root, cells])
 
 
+def few_queries(index: object | None) -> int:
+    """How many queries are fastest without an index, given the one that was made before, if any."""
+    return _FEW_QUERIES if index is None else _FEW_QUERIES // 8
+
+
 def index_for(left: NDArray[np.float64], n_queries: int) -> Index | None:
     """An index of steps, or None if it does not pay for this number of queries."""
     n_steps = len(left)

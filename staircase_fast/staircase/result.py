@@ -202,10 +202,10 @@ class Staircase(documents.Saved):
             return self._through_middles().predict(
                 scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
             )
-        linear = interpolation == "linear"
+        linear, steps = interpolation == "linear", (self.left, self.right, self.values)
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         if out is None and n_threads is None and outside != "raise":
-            few = _lookup.evaluate_few(scores, self.left, self.right, self.values, linear, outside == "nan")
+            few = _lookup.evaluate_few(scores, *steps, linear, outside == "nan", cells.few_queries(self._index))
             if few is not None:
                 return few
         queries, shape = read_queries(scores)
@@ -218,7 +218,7 @@ class Staircase(documents.Saved):
             check_no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
-        flat, steps = result.reshape(-1), (self.left, self.right, self.values)
+        flat = result.reshape(-1)
         index = self._index_for(len(queries), linear=linear)
 
         def evaluate(part: slice) -> int:

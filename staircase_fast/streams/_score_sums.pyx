@@ -14,7 +14,8 @@ from staircase_fast.arithmetic._exact cimport (
 from staircase_fast.arithmetic._rounded cimport rounded_sum, rounded_weight
 from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.stack._sort cimport bits_of
-from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, push_rows, sum_t, words_of
+from staircase_fast.stack._push_rows cimport push_rows
+from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push, sum_t, words_of
 from staircase_fast.streams._entries cimport (
     Entries, Tally, add_exactly, add_row, copy_entry, merge_equal_scores, next_pool, rows_of_tally,
     start_pool, target, write_tally,

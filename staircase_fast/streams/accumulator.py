@@ -296,21 +296,21 @@ class Accumulator(Stream):
 def _check_scalar_parameters(loss: Loss) -> None:
     """Parameters per row are invalid in an accumulator, which does not know its rows in advance."""
     if loss.parameter and np.ndim(getattr(loss, loss.parameter)):
-        found = f"got {len(loss.parameters)} of them"
+        found = f"got {len(loss.parameters)} numbers"
         raise InvalidInputError(loss.parameter, "of the loss must be a number, the same for all rows", found=found)
     for place, arg in enumerate(getattr(loss, "args", ())):
         if np.ndim(arg):
-            found = f"entry {place} has {len(arg)} of them"
+            found = f"got {len(arg)} numbers for entry {place}"
             raise InvalidInputError("args", "of the loss must be numbers, the same for all rows", found=found)
 
 
 def _count_rows(state: _State, n_rows: int, weight: float) -> _State:
     """The state with more rows, which the caller still has to store."""
     if state.weight + weight == math.inf:
-        found = f"got {state.weight}, and {weight} more"
+        found = f"got {weight} in addition to {state.weight}"
         raise InvalidInputError("sample_weight", "must have a finite sum over all rows", found=found)
     if state.n_samples + n_rows >= 2**62:
-        found = f"got {state.n_samples}, and {n_rows} more"
+        found = f"got {n_rows} rows in addition to {state.n_samples}"
         raise InvalidInputError("", "an Accumulator must have fewer than 2**62 rows", found=found)
     return state._replace(n_samples=state.n_samples + n_rows, weight=state.weight + weight, stairs=None)
 

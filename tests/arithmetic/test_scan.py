@@ -59,12 +59,15 @@ def test_each_field_of_a_scale_has_its_value():
         "s_words": 2,
         "w_words": 1,
         "narrow": False,
+        "small": False,
         "tame": True,
         "greatest": 3.0,
         "cut": 1.5 * 2.0 ** (5 + 10),
         "cut_weight": 1.5 * 2.0 ** (3 + 10),
     }
-    assert scale_of(Extent(-1, 0.0, 1.0, 1.0, True), weights, 100).narrow
+    labels = Extent(-1, 0.0, 1.0, 1.0, True)
+    assert scale_of(labels, weights, 100).narrow
+    assert [scale_of(labels, UNIT_WEIGHTS, n).small for n in (100, 2**28, 2**29)] == [True, True, False]
     assert not scale_of(targets._replace(highest=1e80), weights, 100).tame
 
 

@@ -529,7 +529,7 @@ def test_logistic_values_are_log_odds_of_means():
 @pytest.mark.parametrize("loss", ["logistic", "quantile", "huber", "log_cosh"])
 def test_weights_too_far_apart_for_sums_of_slopes_are_refused(loss):
     with pytest.raises(
-        ValueError, match=rf"`sample_weight` .* of the greatest, 1e\+300, for {loss}; got 1e-300 at index 2"
+        ValueError, match=rf"`sample_weight` .* times the largest weight, 1e\+300, for {loss}; got 1e-300 at index 2"
     ):
         sf.fit([1, 1, 1], [0, 1, 1], sample_weight=[1e300, 0.0, 1e-300], loss=loss)
     assert sf.fit([1, 2], [0.5, 0.25], sample_weight=[1e130, 1e-130], loss=loss).n_steps == 1

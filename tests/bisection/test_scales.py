@@ -156,14 +156,16 @@ def test_targets_of_tiny_and_huge_size_are_solved_or_refused(loss):
         if loss == L.Power(3) and y[0] == 0:
             assert stairs.values[0] == pytest.approx(1.5e-100, rel=1e-12, abs=0)
     with pytest.raises(
-        ValueError, match=r"`targets` must be 0 or at least .* of the greatest.*; got 5e-324 at index 2\."
+        ValueError, match=r"`targets` must be 0 or at least .* times the largest magnitude.*; got 5e-324 at index 2\."
     ):
         sf.fit([1, 2, 3], [1e308, 0.0, 5e-324], loss=loss)
     assert sf.fit([1, 2, 3], [1e308, 1e308, 5e-324], sample_weight=[1, 1, 0], loss=loss).n_steps == 1
 
 
 def test_parameters_that_vanish_beside_targets_are_refused():
-    with pytest.raises(ValueError, match=r"`delta` must be at least .* of the greatest target, 1e\+308; got 5e-324\."):
+    with pytest.raises(
+        ValueError, match=r"`delta` must be at least .* times the largest target, 1e\+308; got 5e-324\."
+    ):
         sf.fit([1, 2], [1e308, 0.0], loss=L.Huber(5e-324))
     with pytest.raises(ValueError, match=r"`scale` must .*; got 5e-324 at index 1\."):
         sf.fit([1, 2], [1e308, 0.0], loss=L.LogCosh([1.0, 5e-324]))
@@ -270,7 +272,7 @@ def test_a_huge_delta_makes_the_loss_a_square(loss, delta):
         stairs = sf.fit(range(6), y, loss=loss(delta), increasing=increasing)
         assert stairs(range(6)) == pytest.approx(want(range(6)), rel=1e-14, abs=0)
     with pytest.raises(
-        ValueError, match=r"`targets` must be 0 or at least 2\*\*-900 of `.*`, .*; got 1e-300 at index 1\."
+        ValueError, match=r"`targets` must be 0 or at least 2\*\*-900 times `.*`, .*; got 1e-300 at index 1\."
     ):
         sf.fit([1, 2, 3], [1.0, 1e-300, 0.0], loss=loss(delta))
 

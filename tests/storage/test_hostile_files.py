@@ -249,7 +249,7 @@ def test_the_error_for_parameters_of_single_rows_names_the_file(tmp_path):
         return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
 
     changed(path, header=with_parameters)
-    assert "`delta` of the loss must be a number, the same for all rows; got 2 of them" in refused(sf.Accumulator, path)
+    assert "`delta` of the loss must be a number, the same for all rows; got 2 numbers" in refused(sf.Accumulator, path)
 
 
 # JSON

@@ -1,0 +1,119 @@
+# Push sorted rows onto the stack (`_stack.pxd`), integers and real numbers each in their fastest way.
+#
+# Preconditions: those of `_stack.pxd`; no tie goes on after the last row.
+
+from libc.stdint cimport int64_t, uint8_t
+
+from staircase_fast.arithmetic._types cimport number
+from staircase_fast.stack._stack cimport Stack, error_bound, push, sum_t
+
+cdef enum:
+    RUN_ROWS = 256        # rows that are divided into runs at once
+
+
+cdef inline void push_rows(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, sum_t kind, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end).  `kind` only selects sum_t."""
+    if sum_t is int64_t:
+        push_integers(stack, y, weights, tied, i, end)
+    else:
+        push_reals(stack, y, weights, tied, i, end)
+
+
+cdef inline void push_integers(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end) in runs.
+
+    A run is a tie, or consecutive rows in which no target is above the one before it: these share a step.  Runs are
+    found without branches, which would often be mispredicted.  (Runs of real targets are too short for that.)
+    """
+    cdef Py_ssize_t ends[RUN_ROWS + 1]
+    cdef int64_t s_runs[RUN_ROWS + 1]
+    cdef int64_t w_runs[RUN_ROWS + 1]
+    cdef Py_ssize_t first = i, start = i, stop, n_runs, run
+    cdef int64_t s = 0, w = 0, weight = 1
+    cdef bint starts
+    while i < end:
+        stop = min(end, i + RUN_ROWS)
+        n_runs = 0                            # complete ones; the last run of a chunk may go on in the next
+        ends[0], s_runs[0], w_runs[0] = i, s, w
+        for i in range(i, stop):
+            starts = i > first and starts_run(y, tied, i, end, stack.decreasing)
+            n_runs += starts
+            if weights != NULL:
+                weight = <int64_t>weights[i]
+            s = (0 if starts else s) + <int64_t>y[i] * weight
+            w = (0 if starts else w) + weight
+            ends[n_runs], s_runs[n_runs], w_runs[n_runs] = i + 1, s, w
+        i = stop
+        for run in range(n_runs if i < end else n_runs + 1):
+            push(stack, y, weights, start, ends[run], s_runs[run], w_runs[run], False)
+            start = ends[run]
+
+
+cdef inline bint starts_run(
+    const number *y, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end, bint decreasing
+) noexcept nogil:
+    """Whether row i starts a run; i - 1 must be a row as well."""
+    cdef bint rises = y[i] < y[i - 1] if decreasing else y[i] > y[i - 1]
+    if tied == NULL:
+        return rises
+    return (not tied[i]) & (rises | tied[i - 1] | tied[min(i + 1, end - 1)])
+
+
+cdef inline void push_reals(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end): each is a block, tied ones together.
+
+    Most comparisons are decided here, with one error bound for all blocks; `push` does the others.
+    """
+    cdef Py_ssize_t start, top = stack.n - 1
+    cdef Py_ssize_t *starts = stack.starts
+    cdef double *ss = stack.s
+    cdef double *ws = stack.w
+    cdef uint8_t *known = stack.known
+    cdef bint decreasing = stack.decreasing
+    cdef double s, w, weight
+    cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
+    while i < end:
+        start = i
+        s = 0.0
+        w = 0.0
+        while True:
+            weight = weights[i] if weights != NULL else 1.0
+            s += <double>y[i] * weight
+            w += weight
+            i += 1
+            if tied == NULL or i == end or not tied[i]:
+                break
+        while top >= 0:
+            difference = ss[top] * w - s * ws[top]
+            if decreasing:
+                difference = -difference
+            error = bound * (w * ws[top])
+            if known[top] or not difference > error:
+                break
+            start = starts[top]
+            s += ss[top]
+            w += ws[top]
+            top -= 1
+        if top < 0 or difference < -error:
+            top += 1
+            starts[top], ss[top], ws[top], known[top] = start, s, w, False
+            # fast path for monotone rows: if the top block is a single row, comparing the two targets is enough
+            while (
+                tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
+            ):
+                start = i
+                w = weights[i] if weights != NULL else 1.0
+                top += 1
+                starts[top], ss[top], ws[top], known[top] = i, <double>y[i] * w, w, False
+                i += 1
+            continue
+        stack.n = top + 1
+        push(stack, y, weights, start, i, s, w, False)
+        top = stack.n - 1
+    stack.n = top + 1
