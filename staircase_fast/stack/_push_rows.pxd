@@ -24,23 +24,46 @@ cdef inline void push_rows(
 cdef inline void push_integers(
     Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
 ) noexcept nogil:
-    """Push the rows [i, end) in runs.
+    """Push the rows [i, end): each is a block, tied ones together; without ties, in runs."""
+    cdef Py_ssize_t start
+    cdef int64_t s, w, weight = 1
+    if tied == NULL:
+        push_runs(stack, y, weights, i, end)
+        return
+    while i < end:
+        start = i
+        s = 0
+        w = 0
+        while True:
+            if weights != NULL:
+                weight = <int64_t>weights[i]
+            s += <int64_t>y[i] * weight
+            w += weight
+            i += 1
+            if i == end or not tied[i]:
+                break
+        push(stack, y, weights, start, i, s, w, False)
 
-    A run is a tie, or consecutive rows in which no target is above the one before it: these share a step.  Runs are
-    found without branches, which would often be mispredicted.  (Runs of real targets are too short for that.)
+
+cdef inline void push_runs(
+    Stack *stack, const number *y, const double *weights, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end) in runs: consecutive rows in which no target is above the one before it share a step.
+
+    Runs are found without branches, which would often be mispredicted.  (Runs of real targets are too short for that.)
     """
     cdef Py_ssize_t ends[RUN_ROWS + 1]
     cdef int64_t s_runs[RUN_ROWS + 1]
     cdef int64_t w_runs[RUN_ROWS + 1]
     cdef Py_ssize_t first = i, start = i, stop, n_runs, run
     cdef int64_t s = 0, w = 0, weight = 1
-    cdef bint starts
+    cdef bint starts, decreasing = stack.decreasing
     while i < end:
         stop = min(end, i + RUN_ROWS)
         n_runs = 0                            # complete ones; the last run of a chunk may go on in the next
         ends[0], s_runs[0], w_runs[0] = i, s, w
         for i in range(i, stop):
-            starts = i > first and starts_run(y, tied, i, end, stack.decreasing)
+            starts = i > first and (y[i] < y[i - 1] if decreasing else y[i] > y[i - 1])
             n_runs += starts
             if weights != NULL:
                 weight = <int64_t>weights[i]
@@ -51,16 +74,6 @@ cdef inline void push_integers(
         for run in range(n_runs if i < end else n_runs + 1):
             push(stack, y, weights, start, ends[run], s_runs[run], w_runs[run], False)
             start = ends[run]
-
-
-cdef inline bint starts_run(
-    const number *y, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end, bint decreasing
-) noexcept nogil:
-    """Whether row i starts a run; i - 1 must be a row as well."""
-    cdef bint rises = y[i] < y[i - 1] if decreasing else y[i] > y[i - 1]
-    if tied == NULL:
-        return rises
-    return (not tied[i]) & (rises | tied[i - 1] | tied[min(i + 1, end - 1)])
 
 
 cdef inline void push_reals(
