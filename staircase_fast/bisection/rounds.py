@@ -190,9 +190,11 @@ class Rounds:
             return Blocks(*(runs[name].copy() for name in ("start", "value", "lo", "hi")))
         starts = np.union1d(least["start"], greatest["start"])
         one, two = (side[np.searchsorted(side["start"], starts, side="right") - 1] for side in (least, greatest))
-        same = one["value"] == two["value"]
-        values = np.where(same, one["value"], 0.5 * one["value"] + 0.5 * two["value"])
-        return Blocks(starts, values, np.minimum(one["lo"], values), np.maximum(two["hi"], values))
+        # a block that may have several values was solved without its neighbours, which limit them
+        low, lower = (np.maximum.accumulate(one[name]) for name in ("value", "lo"))
+        high, upper = (np.minimum.accumulate(two[name][::-1])[::-1] for name in ("value", "hi"))
+        values = np.where(low == high, low, 0.5 * low + 0.5 * high)
+        return Blocks(starts, values, np.minimum(lower, values), np.maximum(upper, values))
 
 
 def _move_to_targets(

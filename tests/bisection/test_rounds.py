@@ -922,3 +922,12 @@ def test_a_value_where_the_slope_becomes_flat_is_held_by_its_neighbours():
     stairs = sf.fit([1, 2, 3], [1.0, -2.0, -1.0], loss="huber")
     assert stairs([1, 2, 3]) == pytest.approx([-1.0, -1.0, -1.0], rel=1e-14, abs=0)
     assert stairs.lower[0] <= -1.0 <= stairs.upper[0]
+
+
+def test_a_value_in_a_flat_stretch_is_held_by_the_next_block():
+    # any value in [0.8, 1.2] suits the six rows before the last, but the row before them gets 0.9
+    y = [3.4, 2.4, 3.1, 2.6, -0.3, 1.0, 0.7, 2.1, 2.2, 1.1, 0.7, 1.2, 2.4, 1.5, 1.0, 0.9]
+    y += [0.7, 0.2, -0.6, 2.5, 1.5, 1.3, 0.7]
+    stairs = sf.fit(range(23), y, loss=L.Huber(0.1), increasing=False)
+    assert stairs([14, 15, 16, 21, 22]) == pytest.approx([1.0, 0.9, 0.85, 0.85, 0.7])
+    assert sf.certify(stairs, range(23), y).optimal
