@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import staircase_fast as sf
+from staircase_fast.storage import files
 
 CLASSES = {"Accumulator": sf.Accumulator, "StaircaseMap": sf.StaircaseMap}
 
@@ -122,6 +123,7 @@ def test_a_long_directory_is_rejected_before_it_is_read(name, tmp_path):
         (claiming(f"({2**61 + 3},)"), "field `{}` must have the bytes of its shape (2305843009213693955,); got 24"),
         (claiming("(3,)", "'|O'"), "field `{}` must be 1-dimensional of float64; got object of shape (3,)"),
         (claiming("(3,)", "__import__('os')"), "field `{}` must be an array"),
+        (claiming("(3,)", "'<x9'"), "field `{}` must be an array; "),
         (claiming("(3,)", "-" * 5000 + "1"), "field `{}` must be an array"),
         (npy(np.array(["a"])), "field `{}` must be 1-dimensional of float64; got <U1 of shape (1,)"),
         (npy(np.zeros((3, 1))), "field `{}` must be 1-dimensional of float64; got float64 of shape (3, 1)"),
@@ -380,3 +382,9 @@ def test_compressed_archives_are_an_error(tmp_path):
     np.savez_compressed(path, **arrays)
     with pytest.raises(ValueError, match=r"seen\.npz: .*field `.*` is compressed"):
         sf.Accumulator.load(path)
+
+
+def test_other_errors_about_the_content_name_the_file():
+    with pytest.raises(sf.InvalidInputError, match="cannot reshape") as raised, files.named("stairs.npz"):
+        np.zeros(3).reshape(2, 2)  # as if the file became shorter while it was read
+    assert raised.value.file == "stairs.npz"
