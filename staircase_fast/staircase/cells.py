@@ -89,9 +89,9 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     return np.concatenate([root, cells])
 
 
-def few_queries(index: object | None) -> int:
-    """How many queries are fastest without an index, given the one that was made before, if any."""
-    return _FEW_QUERIES if index is None else _FEW_QUERIES // 8
+def few_queries(index: object | None, n_steps: int) -> int:
+    """How many queries are fastest by bisection in one call, given the index that was made before, if any."""
+    return _FEW_QUERIES if index is None else 1000 if n_steps <= 1000 else 250
 
 
 def index_for(left: NDArray[np.float64], n_queries: int) -> Index | None:

@@ -205,7 +205,8 @@ class Staircase(documents.Saved):
         linear, steps = interpolation == "linear", (self.left, self.right, self.values)
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         if out is None and n_threads is None and outside != "raise":
-            few = _lookup.evaluate_few(scores, *steps, linear, outside == "nan", cells.few_queries(self._index))
+            limit = cells.few_queries(self._index, self.n_steps)
+            few = _lookup.evaluate_few(scores, *steps, linear, outside == "nan", limit)
             if few is not None:
                 return few
         queries, shape = read_queries(scores)
@@ -218,8 +219,7 @@ class Staircase(documents.Saved):
             check_no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
-        flat = result.reshape(-1)
-        index = self._index_for(len(queries), linear=linear)
+        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
 
         def evaluate(part: slice) -> int:
             return _lookup.evaluate(queries[part], *steps, linear, outside == "nan", *index, flat[part])
