@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._double_double cimport two_product, two_sum
 from staircase_fast.arithmetic._exact cimport MAX_S_WORDS, Dyadic, Scale, dyadic, is_negative, magnitude, multiply
-from staircase_fast.arithmetic._types cimport double_of, number
+from staircase_fast.arithmetic._types cimport double_of
 
 
 cdef inline double rounded(
@@ -101,47 +101,6 @@ cdef inline double quick_ratio(
     if quotient + (rest - margin) != quotient + (rest + margin):
         return NAN
     return (quotient + rest) * power_of_two(unit)        # 2**-106 < quotient < 2**106: normal
-
-
-# The mean of a few rows: their sum is exactly two doubles, and the remainder of its division by n is exact.
-
-cdef inline double quick_mean(const number *y, Py_ssize_t n, double cut) noexcept nogil:
-    """The mean of n <= 64 numbers, rounded to nearest, or NaN if it is too close to zero.
-
-    `cut` is that of their Scale and not 0: the upper and the lower parts of the numbers each have an exact sum.
-    """
-    cdef double upper = 0.0, lower = 0.0, part, high, low, count = <double>n, quotient, rest, margin, below, above, half
-    cdef double inverse = 1.0 / count
-    cdef Py_ssize_t i
-    for i in range(n):
-        part = (<double>y[i] + cut) - cut
-        upper += part
-        lower += <double>y[i] - part
-    high = two_sum(upper, lower, &low)
-    quotient = high / count
-    if not fabs(quotient) > 1e-200:
-        return NAN
-    rest = (remainder(high, quotient, count) + low) * inverse
-    margin = fabs(rest) * 1e-14                          # far above its error, four roundings
-    below = quotient + (rest - margin)
-    above = quotient + (rest + margin)
-    if below == above:
-        return below
-    # next to the midpoint of two neighbours, or on it: compare with that, exactly
-    half = (above - below) * 0.5
-    rest = remainder(high, below, count) - half * count
-    if rest == -low:
-        return below + half                              # to even
-    return above if rest > -low else below
-
-
-cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
-    """total - quotient*count, for a count <= 64 and a quotient within some ulps of total/count.
-
-    The result is a small multiple of the quotient's last bit, so it is exact.
-    """
-    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
-    return (total - upper * count) - (quotient - upper) * count
 
 
 # Careful: numbers of any size, by comparison with the midpoints between doubles.

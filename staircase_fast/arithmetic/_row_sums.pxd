@@ -9,9 +9,7 @@
 #     products w*y         the rounded product and its rounding error, in four parts together: each cut is 2**-PART_BITS
 #                          times the one before.  The error is too small for the first part.
 #
-# Sums that are never rounded are the same in any order.  So four rows are added at a time where the processor has AVX2
-# and FMA, which is checked at run time, with the same result.  A fused multiply-add gives the rounding error of a
-# product; the plain path finds the same number by Dekker's splitting.
+# Sums that are never rounded are the same in any order.
 #
 # Preconditions: those of _exact.pxd.
 
@@ -23,84 +21,8 @@ from staircase_fast.arithmetic._exact cimport Scale, add_double, add_sample, add
 from staircase_fast.arithmetic._scale cimport PART_BITS
 from staircase_fast.arithmetic._types cimport number
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) && defined(__x86_64__)
-    #include <immintrin.h>
-    #define STAIRCASE_AVX2 __attribute__((target("avx2,fma")))
-
-    static inline int staircase_has_avx2(void) {
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    }
-
-    /* four numbers: their upper parts are added to `sum`, and `value` becomes the remainders */
-    #define STAIRCASE_SPLIT(sum, value, cut) do { \\
-        __m256d part_ = _mm256_sub_pd(_mm256_add_pd(value, cut), cut); \\
-        sum = _mm256_add_pd(sum, part_); \\
-        value = _mm256_sub_pd(value, part_); \\
-    } while (0)
-
-    STAIRCASE_AVX2 static inline double staircase_lanes(__m256d v) {
-        __m128d two = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
-        return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
-    }
-
-    /* parts[0..1] += both parts of y; n is a multiple of 8 */
-    STAIRCASE_AVX2 static inline void staircase_sum_avx2(const double *y, Py_ssize_t n, double cut, double *parts) {
-        __m256d sums[4] = {_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd()};
-        __m256d c = _mm256_set1_pd(cut);
-        Py_ssize_t i;
-        for (i = 0; i < n; i += 8) {
-            __m256d a = _mm256_loadu_pd(y + i), b = _mm256_loadu_pd(y + i + 4);
-            STAIRCASE_SPLIT(sums[0], a, c);
-            STAIRCASE_SPLIT(sums[2], b, c);
-            sums[1] = _mm256_add_pd(sums[1], a);
-            sums[3] = _mm256_add_pd(sums[3], b);
-        }
-        parts[0] += staircase_lanes(_mm256_add_pd(sums[0], sums[2]));
-        parts[1] += staircase_lanes(_mm256_add_pd(sums[1], sums[3]));
-    }
-
-    /* parts[0..3] += the parts of w*y, parts[4..5] += both parts of w; n is a multiple of 4 */
-    STAIRCASE_AVX2 static inline void staircase_sum_weighted_avx2(
-        const double *y, const double *w, Py_ssize_t n, double cut, double second, double third, double cut_weight,
-        double *parts
-    ) {
-        __m256d sums[6], c = _mm256_set1_pd(cut), d = _mm256_set1_pd(second), e = _mm256_set1_pd(third);
-        __m256d f = _mm256_set1_pd(cut_weight);
-        Py_ssize_t i;
-        int part;
-        for (part = 0; part < 6; part++) sums[part] = _mm256_setzero_pd();
-        for (i = 0; i < n; i += 4) {
-            __m256d a = _mm256_loadu_pd(y + i), b = _mm256_loadu_pd(w + i);
-            __m256d product = _mm256_mul_pd(a, b), error = _mm256_fmsub_pd(a, b, product);
-            STAIRCASE_SPLIT(sums[0], product, c);
-            STAIRCASE_SPLIT(sums[1], product, d);
-            STAIRCASE_SPLIT(sums[1], error, d);
-            STAIRCASE_SPLIT(sums[2], product, e);
-            STAIRCASE_SPLIT(sums[2], error, e);
-            sums[3] = _mm256_add_pd(sums[3], _mm256_add_pd(product, error));
-            STAIRCASE_SPLIT(sums[4], b, f);
-            sums[5] = _mm256_add_pd(sums[5], b);
-        }
-        for (part = 0; part < 6; part++) parts[part] += staircase_lanes(sums[part]);
-    }
-    #else
-    static inline int staircase_has_avx2(void) { return 0; }
-    #define staircase_sum_avx2(y, n, cut, parts) ((void)0)
-    #define staircase_sum_weighted_avx2(y, w, n, cut, second, third, cut_weight, parts) ((void)0)
-    #endif
-    """
-    bint has_avx2 "staircase_has_avx2" () noexcept nogil
-    void sum_avx2 "staircase_sum_avx2" (const double *y, Py_ssize_t n, double cut, double *parts) noexcept nogil
-    void sum_weighted_avx2 "staircase_sum_weighted_avx2" (
-        const double *y, const double *w, Py_ssize_t n, double cut, double second, double third, double cut_weight,
-        double *parts
-    ) noexcept nogil
-
 cdef enum:
     CUT_ROWS = 1024
-    VECTOR_ROWS = 16      # fewer rows are added one by one
 
 ctypedef struct Pending:
     double product[4]     # sums of the parts of w*y; without weights only the first two are used
@@ -163,7 +85,7 @@ cdef inline void add_rows(
     memset(pending, 0, 2 * sizeof(Pending))
     while start < end:
         stop = min(end, start + CUT_ROWS)
-        pend_rows(scale, pending, y, weights, start, stop, has_avx2())
+        pend_rows(scale, pending, y, weights, start, stop)
         flush(scale, &pending[0], sums, weights != NULL)
         if pending[1].rows:
             flush(scale, &pending[1], sums, weights != NULL)
@@ -171,24 +93,12 @@ cdef inline void add_rows(
 
 
 cdef inline void pend_rows(
-    Scale scale, Pending *pending, const number *y, const double *weights, Py_ssize_t i, Py_ssize_t end, bint vectors
+    Scale scale, Pending *pending, const number *y, const double *weights, Py_ssize_t i, Py_ssize_t end
 ) noexcept nogil:
-    """Add the rows [i, end), at most CUT_ROWS, to two pending sums; `vectors`: use AVX2.
+    """Add the rows [i, end), at most CUT_ROWS, to two pending sums.
 
     Rows alternate between both sums, so that consecutive additions do not wait for each other.
     """
-    cdef Py_ssize_t n = (end - i) & ~<Py_ssize_t>7
-    if number is double and vectors and n >= VECTOR_ROWS:
-        if weights == NULL:
-            sum_avx2(y + i, n, scale.cut, pending[0].product)
-        else:
-            # product and weight are adjacent
-            sum_weighted_avx2(
-                y + i, weights + i, n, scale.cut, next_cut(scale.cut), next_cut(next_cut(scale.cut)), scale.cut_weight,
-                pending[0].product
-            )
-        pending[0].rows += n
-        i += n
     for i in range(i, end):
         if weights == NULL:
             pend(scale, &pending[i & 1], y[i])

@@ -8,8 +8,9 @@ from libc.string cimport memset
 from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Monotonicity, Range, fill_buckets, monotonicity_of, range_of,
 )
-from staircase_fast.arithmetic._exact cimport unpacked
-from staircase_fast.arithmetic._row_sums cimport Pending, has_avx2, pend_rows
+from staircase_fast.arithmetic._exact cimport Scale, unpacked
+from staircase_fast.arithmetic._means cimport has_avx2, quick_mean
+from staircase_fast.arithmetic._row_sums cimport Pending, pend_rows
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
 from staircase_fast.arithmetic._types cimport floating, number
 
@@ -63,11 +64,21 @@ def fields_in_kernels(object scale not None):
 
 
 def has_vectors():
-    """Whether exact sums use AVX2 here.  Only tests need it."""
+    """Whether means use AVX2 here.  Only tests need it."""
     return bool(has_avx2())
 
 
-def pending_sums(const double[::1] y not None, const double[::1] w not None, object scale not None, bint vectors):
+def mean(const double[::1] y not None, const double[::1] w not None, object scale not None, bint vectors):
+    """The rounded mean, or NaN if it is in doubt, and the rounded total weight.  Only tests need it."""
+    cdef double weight = 0.0
+    cdef Scale exact = unpacked(scale)
+    cdef double found = quick_mean(
+        &exact, &y[0], &w[0] if w.shape[0] else NULL, y.shape[0], vectors and has_avx2(), &weight
+    )
+    return found, weight
+
+
+def pending_sums(const double[::1] y not None, const double[::1] w not None, object scale not None):
     """The four parts of the products and both parts of the weights, summed over at most 1024 rows.
 
     Only tests need it.
@@ -75,9 +86,7 @@ def pending_sums(const double[::1] y not None, const double[::1] w not None, obj
     cdef Pending pending[2]
     cdef int part
     memset(pending, 0, 2 * sizeof(Pending))
-    pend_rows(
-        unpacked(scale), pending, &y[0], &w[0] if w.shape[0] else NULL, 0, y.shape[0], vectors and has_avx2()
-    )
+    pend_rows(unpacked(scale), pending, &y[0], &w[0] if w.shape[0] else NULL, 0, y.shape[0])
     return [
         (&pending[0].product[0])[part] + (&pending[1].product[0])[part] for part in range(6)
     ], pending[0].rows + pending[1].rows

@@ -18,6 +18,9 @@
 # If all targets of several consecutive buckets are equal, the path is straight there, and the minorant can bend only at
 # the ends.  So all but the first and the last of these buckets are quiet, even on the chord.
 #
+# If the rows are sorted, a bucket whose corner is below the chord gets a second look: it is live only if the path itself
+# gets down to the chord (`reaches_chord`).  In noisy data, few buckets do.
+#
 # Any chords are valid.  We use those of the minorant of every `chord_buckets`-th bucket border, found by a stack in
 # plain floating point.  Errors there only make more buckets live.
 
@@ -25,13 +28,18 @@ from libc.math cimport NAN
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport lesser
-from staircase_fast.arithmetic._column_scan cimport Bucket
+from staircase_fast.arithmetic._column_scan cimport Bucket, bucket_start
+from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._summary cimport Summary, bucket_at, rounding_of, summary_t
 
 
 cdef inline void plan(
     const summary_t *table,       # IN
     Py_ssize_t n,
+    const number *y,              # IN  targets of sorted rows, whose buckets are Buckets; otherwise not used
+    const double *weights,        # IN  theirs, or NULL: all are 1
+    const uint8_t *tied,          # IN  or NULL: no row has the score of the row before it
+    Py_ssize_t n_rows,
     bint decreasing,
     Py_ssize_t roundings,         # largest number of roundings in a sum
     double greatest,              # largest magnitude of a target
@@ -74,17 +82,19 @@ cdef inline void plan(
         if summary_t is not Bucket:
             for b in range(starts[block], stop):
                 lost += rounding_of(table, b, slope, greatest * 1e-6)
-        mark_live(table, starts[block], stop, decreasing, slope, margin + 3.0 * lost, live)
+        mark_live(
+            table, starts[block], stop, y, weights, tied, n_rows, decreasing, slope, margin + 3.0 * lost, live
+        )
     if not (summary_t is Summary):            # its extremes are rounded, so it cannot show that all targets are equal
         unmark_straight(table, n, live)
 
 
 cdef inline void mark_live(
-    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, bint decreasing, double slope, double margin,
-    uint8_t *live
+    const summary_t *table, Py_ssize_t start, Py_ssize_t stop, const number *y, const double *weights,
+    const uint8_t *tied, Py_ssize_t n_rows, bint decreasing, double slope, double margin, uint8_t *live
 ) noexcept nogil:
     """Mark the live ones of the buckets [start, stop), whose chord has this slope."""
-    cdef Py_ssize_t b
+    cdef Py_ssize_t b, first
     cdef double height = -margin, after   # of the path above the chord, less the margin
     cdef bint quiet, corner_below
     cdef Bucket bucket
@@ -96,7 +106,25 @@ cdef inline void mark_live(
         corner_below = (slope - bucket.lo) * (bucket.w * bucket.hi - bucket.s) >= height * (bucket.hi - bucket.lo)
         corner_below &= (bucket.lo < slope) & (slope < bucket.hi)
         live[b] = (bucket.w > 0.0) & ((not quiet) | corner_below)
+        if summary_t is Bucket:
+            if live[b] and quiet:
+                first = bucket_start(tied, n_rows, b, 0)
+                live[b] = reaches_chord(
+                    y, weights, first, bucket_start(tied, n_rows, b + 1, first), decreasing, slope, height
+                )
         height = after
+
+
+cdef inline bint reaches_chord(
+    const number *y, const double *weights, Py_ssize_t i, Py_ssize_t end, bint decreasing, double slope, double height
+) noexcept nogil:
+    """Whether the path of the rows [i, end), which starts this high above the chord, gets down to the chord."""
+    cdef double lowest = height, rise
+    for i in range(i, end):
+        rise = (-<double>y[i] if decreasing else <double>y[i]) - slope
+        height += rise if weights == NULL else rise * weights[i]
+        lowest = lesser(height, lowest)
+    return not lowest > 0.0
 
 
 cdef inline void unmark_straight(const summary_t *table, Py_ssize_t n, uint8_t *live) noexcept nogil:

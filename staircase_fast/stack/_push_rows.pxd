@@ -18,7 +18,10 @@ cdef inline void push_rows(
     if sum_t is int64_t:
         push_integers(stack, y, weights, tied, i, end)
     else:
-        push_reals(stack, y, weights, tied, i, end)
+        if tied != NULL or weights != NULL or stack.decreasing:
+            push_reals(stack, y, weights, tied, stack.decreasing, i, end)
+        else:
+            push_reals(stack, y, NULL, NULL, False, i, end)       # constants: compilers make a faster copy
 
 
 cdef inline void push_integers(
@@ -76,32 +79,37 @@ cdef inline void push_runs(
             start = ends[run]
 
 
-cdef inline void push_reals(
-    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
-) noexcept nogil:
-    """Push the rows [i, end): each is a block, tied ones together.
+cdef inline bint rises(const number *y, Py_ssize_t i, bint decreasing) noexcept nogil:
+    """Whether target i is above the one before it; below it, if values decrease."""
+    return y[i] < y[i - 1] if decreasing else y[i] > y[i - 1]
 
-    Most comparisons are decided here, with one error bound for all blocks; `push` does the others.
+
+cdef inline void push_reals(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, bint decreasing, Py_ssize_t i,
+    Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end) in blocks: tied rows, and rows whose targets do not rise, share a step.
+
+    So equal targets, whose means may differ by rounding errors, are not compared.  Most comparisons are decided here,
+    with one error bound for all blocks; `push` does the others.
     """
     cdef Py_ssize_t start, top = stack.n - 1
     cdef Py_ssize_t *starts = stack.starts
     cdef double *ss = stack.s
     cdef double *ws = stack.w
     cdef uint8_t *known = stack.known
-    cdef bint decreasing = stack.decreasing
     cdef double s, w, weight
     cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
     while i < end:
         start = i
-        s = 0.0
-        w = 0.0
-        while True:
+        w = weights[i] if weights != NULL else 1.0
+        s = <double>y[i] * w
+        i += 1
+        while i < end and (not rises(y, i, decreasing) if tied == NULL else tied[i] != 0):
             weight = weights[i] if weights != NULL else 1.0
             s += <double>y[i] * weight
             w += weight
             i += 1
-            if tied == NULL or i == end or not tied[i]:
-                break
         while top >= 0:
             difference = ss[top] * w - s * ws[top]
             if decreasing:
@@ -116,9 +124,10 @@ cdef inline void push_reals(
         if top < 0 or difference < -error:
             top += 1
             starts[top], ss[top], ws[top], known[top] = start, s, w, False
-            # fast path for monotone rows: if the top block is a single row, comparing the two targets is enough
+            # fast path for monotone rows: if the top block is a single row, comparing targets is enough
             while (
-                tied == NULL and start == i - 1 and i < end and (y[i] < y[start] if decreasing else y[i] > y[start])
+                tied == NULL and start == i - 1 and i + 1 < end
+                and rises(y, i, decreasing) and rises(y, i + 1, decreasing)
             ):
                 start = i
                 w = weights[i] if weights != NULL else 1.0

@@ -45,10 +45,11 @@ cdef inline void push_all(
     cdef Range ignored
     if n_buckets and not summarised:
         fill_buckets(y, weights, tied, n, buckets, &ignored)
-    # sums are rounded once per bucket, and inside a bucket at most twice per row
+    # sums are rounded once per bucket, and inside a bucket at most three times per row
     plan(
-        <const Bucket *>buckets, n_buckets, stack.decreasing, n_buckets + 2 * BUCKET_ROWS if tied == NULL else n,
-        stack.scale.greatest, stack.starts, stack.s, stack.w, live, CHORD_BUCKETS
+        <const Bucket *>buckets, n_buckets, y, weights, tied, n, stack.decreasing,
+        n_buckets + 3 * BUCKET_ROWS if tied == NULL else 3 * n, stack.scale.greatest, stack.starts, stack.s, stack.w,
+        live, CHORD_BUCKETS
     )
     b = 0
     while b < n_buckets:

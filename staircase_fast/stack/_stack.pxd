@@ -31,12 +31,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_sums, exact_order, multiply_words
-from staircase_fast.arithmetic._rounded cimport narrow_mean, quick_mean, rounded_mean, rounded_sum, rounded_weight
+from staircase_fast.arithmetic._means cimport has_avx2, quick_mean
+from staircase_fast.arithmetic._rounded cimport narrow_mean, rounded_mean, rounded_sum, rounded_weight
 from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._types cimport number
-
-cdef enum:
-    QUICK_MEAN_ROWS = 64  # limit of `quick_mean`
 
 # The type of s and w until `finish`: int64_t if scale.narrow, otherwise double.
 ctypedef fused sum_t:
@@ -203,7 +201,10 @@ cdef inline void finish(
     cdef Py_ssize_t block, n_steps = 0, start, end
     cdef sum_t *ws = <sum_t *>stack.w
     cdef double value, weight = 0.0
-    cdef bint quick = weights == NULL and stack.scale.cut != 0 and (number is float or number is double)
+    # a double may not represent an integer of 2**53 or more
+    cdef bint representable = number is float or number is double or stack.scale.greatest < 9007199254740992.0
+    cdef bint quick = stack.scale.tame and representable
+    cdef bint vectors = has_avx2()
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
@@ -214,9 +215,10 @@ cdef inline void finish(
             weight = 1.0 if weights == NULL else weights[start]
         else:
             value = NAN
-            if quick and end - start <= QUICK_MEAN_ROWS and not stack.known[block]:
-                value = quick_mean(y + start, end - start, stack.scale.cut)
-                weight = <double>(end - start)
+            if quick and not stack.known[block]:
+                value = quick_mean(
+                    &stack.scale, y + start, NULL if weights == NULL else weights + start, end - start, vectors, &weight
+                )
             if value != value:
                 value = exact_mean(stack, y, weights, block, start, end, &weight)
         value = min(max(value, lo), hi)

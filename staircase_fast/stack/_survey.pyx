@@ -128,9 +128,15 @@ def plan_buckets(
     cdef const Summary *summaries = <const Summary *>&table[0, 0]
     with nogil:
         if table.shape[1] == 1:
-            plan(&table[0, 0], n, decreasing, n_rows, 1.0, starts, &work[1, 0], &work[2, 0], &live[0], CHORD_BUCKETS)
+            plan(
+                &table[0, 0], n, <const double *>NULL, NULL, NULL, 0, decreasing, n_rows, 1.0, starts, &work[1, 0],
+                &work[2, 0], &live[0], CHORD_BUCKETS
+            )
         else:
-            plan(summaries, n, decreasing, n_rows, greatest, starts, &work[1, 0], &work[2, 0], &live[0], CHORD_BUCKETS)
+            plan(
+                summaries, n, <const double *>NULL, NULL, NULL, 0, decreasing, n_rows, greatest, starts, &work[1, 0],
+                &work[2, 0], &live[0], CHORD_BUCKETS
+            )
 
 
 def index_live(const uint8_t[::1] live not None, uint64_t[::1] directory not None):

@@ -9,6 +9,7 @@ from staircase_fast.arithmetic import _scan
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, Scale, extent_of, order_of, scale_of
 
 ORDINARY = [-1.0, 0.0, 1.0, 2.0, 3.0]
+needs_vectors = pytest.mark.skipif(not _scan.has_vectors(), reason="needs AVX2")
 STRANGE = [0.0, -0.0, 5e-324, 1.0, 1e308, -1e308, np.inf, -np.inf]
 
 
@@ -71,21 +72,60 @@ def test_each_field_of_a_scale_has_its_value():
     assert not scale_of(targets._replace(highest=1e80), weights, 100).tame
 
 
-@pytest.mark.skipif(not _scan.has_vectors(), reason="needs AVX2")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [8, 16, 17, 23, 24, 100, 1024])
-def test_exact_sums_are_the_same_with_and_without_vector_instructions(n, weighted):
+def test_the_parts_of_sums_are_exact(n, weighted):
     rng = np.random.default_rng(n)
     y, w = rng.normal(size=n), rng.random(n) if weighted else np.empty(0)
     y[0] *= 2.0**-25  # all parts are needed
     scale = scale_of(extent_of(y, 1), extent_of(w, 1) if weighted else UNIT_WEIGHTS, n)
     assert scale.cut != 0
-    vectors, plain = (_scan.pending_sums(y, w, scale, used) for used in (True, False))
-    assert vectors == plain
-    assert plain[1] == n
-    assert sum(map(Fraction, plain[0][:4])) == sum(
+    parts, rows = _scan.pending_sums(y, w, scale)
+    assert rows == n
+    assert sum(map(Fraction, parts[:4])) == sum(
         Fraction(a) * Fraction(b) for a, b in zip(y, w if weighted else np.ones(n), strict=True)
     )
+
+
+def rounded_mean(y, w):
+    """The exact mean and the exact total weight, each rounded once."""
+    total = sum(map(Fraction, w))
+    return float(sum(Fraction(a) * Fraction(b) for a, b in zip(y, w, strict=True)) / total), float(total)
+
+
+TARGETS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "wide": lambda rng, n: rng.normal(size=n) * 2.0 ** rng.integers(-200, 200, n),
+    "cancelling": lambda rng, n: np.resize([1e30, 1.0, -1e30, 2.0**-60], n) + rng.normal(size=n) * 2.0**-40,
+    "decimals": lambda rng, n: rng.integers(-50, 50, n) / 10,
+    "neighbours": lambda rng, n: 1 + 2.0**-52 * rng.integers(0, 2, n),  # means on midpoints
+    "zeros": lambda rng, n: np.zeros(n),
+}
+WEIGHTS = {
+    "none": None,
+    "random": lambda rng, n: 1 - rng.random(n),
+    "wide": lambda rng, n: 2.0 ** rng.uniform(-200, 200, n),
+    "halves": lambda rng, n: rng.integers(1, 5, n) / 2,
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("vectors", [False, pytest.param(True, marks=needs_vectors)])
+def test_quick_means_are_correctly_rounded_or_in_doubt(vectors, targets, weights):
+    rng = np.random.default_rng(5)
+    sure = 0
+    for n in [2, 3, 4, 7, 15, 16, 17, 23, 64, 65, 100, 1000]:
+        for _ in range(10):
+            y = TARGETS[targets](rng, n)
+            w = np.empty(0) if weights == "none" else WEIGHTS[weights](rng, n)
+            scale = scale_of(extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS, n)
+            assert scale.tame
+            found = _scan.mean(y, w, scale, vectors)
+            if found[0] == found[0]:
+                assert found == rounded_mean(y, w if len(w) else np.ones(n))
+                sure += 1
+    assert sure >= (10 if targets == "cancelling" else 40)
 
 
 def test_the_parts_of_products_are_exact_up_to_their_limits():
@@ -95,7 +135,7 @@ def test_the_parts_of_products_are_exact_up_to_their_limits():
     y[::5] = w[::7] = least
     scale = scale_of(extent_of(y, 1), extent_of(w, 1), y.size)
     assert scale.cut != 0
-    found, rows = _scan.pending_sums(y, w, scale, False)
+    found, rows = _scan.pending_sums(y, w, scale)
     assert rows == y.size
     assert sum(map(Fraction, found[:4])) == sum(Fraction(a) * Fraction(b) for a, b in zip(y, w, strict=True))
     assert sum(map(Fraction, found[4:])) == sum(map(Fraction, w))

@@ -1,0 +1,179 @@
+# The mean of rows, correctly rounded, from sums in two doubles.
+#
+# The rounding errors of sums and products are doubles, too (`_double_double.pxd`).  Collecting them gives twice the
+# precision, and a proven bound on what is still missing.  That decides the rounding of nearly every mean; the others
+# need exact sums (`_row_sums.pxd`), which take several times as long.
+#
+# Error bounds, for n rows and u = 2**-53:
+#
+#     A two_sum is exact.  The collected errors are at most n * u * A in all, where A is the sum of magnitudes.  Adding
+#     them up takes at most two additions per row (a product has an error of its own), so the sum of the errors is off
+#     by at most 2n * u * (n + 1) * u * A <= 4 n**2 u**2 A.  We allow twice that.
+#     All terms are multiples of a unit (`_scale.pxd`).  If the bound is below the unit, the sum is exact.
+#
+# So the bound holds in any order of rows.  Four rows are added at a time where the processor has AVX2 and FMA, which is
+# checked at run time; the means are the same.
+#
+# Preconditions: scale.tame, targets that doubles represent, n >= 1.
+
+from libc.math cimport NAN, fabs
+from libc.stdint cimport uint64_t
+
+from staircase_fast.arithmetic._double_double cimport Twofold, add, two_product, two_sum
+from staircase_fast.arithmetic._exact cimport Scale
+from staircase_fast.arithmetic._rounded cimport power_of_two
+from staircase_fast.arithmetic._types cimport number
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && defined(__x86_64__)
+    #include <immintrin.h>
+    #define STAIRCASE_AVX2 __attribute__((target("avx2,fma")))
+
+    static inline int staircase_has_avx2(void) {
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    }
+
+    /* sum += value; the rounding errors are added to `errors` */
+    #define STAIRCASE_ADD(sum, errors, value) do { \\
+        __m256d total_ = _mm256_add_pd(sum, value), part_ = _mm256_sub_pd(total_, sum); \\
+        errors = _mm256_add_pd(errors, _mm256_add_pd( \\
+            _mm256_sub_pd(sum, _mm256_sub_pd(total_, part_)), _mm256_sub_pd(value, part_))); \\
+        sum = total_; \\
+    } while (0)
+
+    /* lanes[0..7] = sums of y, lanes[8..15] = their errors; n is a multiple of 8 */
+    STAIRCASE_AVX2 static inline void staircase_sum_avx2(const double *y, Py_ssize_t n, double *lanes) {
+        __m256d a = _mm256_setzero_pd(), b = a, c = a, d = a;
+        Py_ssize_t i;
+        for (i = 0; i < n; i += 8) {
+            __m256d first = _mm256_loadu_pd(y + i), second = _mm256_loadu_pd(y + i + 4);
+            STAIRCASE_ADD(a, c, first);
+            STAIRCASE_ADD(b, d, second);
+        }
+        _mm256_storeu_pd(lanes, a); _mm256_storeu_pd(lanes + 4, b);
+        _mm256_storeu_pd(lanes + 8, c); _mm256_storeu_pd(lanes + 12, d);
+    }
+
+    /* lanes[0..3] = sums of w*y, lanes[4..7] = sums of w, lanes[8..15] = their errors; n is a multiple of 4 */
+    STAIRCASE_AVX2 static inline void staircase_sum_weighted_avx2(
+        const double *y, const double *w, Py_ssize_t n, double *lanes
+    ) {
+        __m256d a = _mm256_setzero_pd(), b = a, c = a, d = a;
+        Py_ssize_t i;
+        for (i = 0; i < n; i += 4) {
+            __m256d target = _mm256_loadu_pd(y + i), weight = _mm256_loadu_pd(w + i);
+            __m256d product = _mm256_mul_pd(target, weight);
+            c = _mm256_add_pd(c, _mm256_fmsub_pd(target, weight, product));
+            STAIRCASE_ADD(a, c, product);
+            STAIRCASE_ADD(b, d, weight);
+        }
+        _mm256_storeu_pd(lanes, a); _mm256_storeu_pd(lanes + 4, b);
+        _mm256_storeu_pd(lanes + 8, c); _mm256_storeu_pd(lanes + 12, d);
+    }
+    #else
+    static inline int staircase_has_avx2(void) { return 0; }
+    #define staircase_sum_avx2(y, n, lanes) ((void)(lanes))
+    #define staircase_sum_weighted_avx2(y, w, n, lanes) ((void)(lanes))
+    #endif
+    """
+    bint has_avx2 "staircase_has_avx2" () noexcept nogil
+    void sum_avx2 "staircase_sum_avx2" (const double *y, Py_ssize_t n, double *lanes) noexcept nogil
+    void sum_weighted_avx2 "staircase_sum_weighted_avx2" (
+        const double *y, const double *w, Py_ssize_t n, double *lanes
+    ) noexcept nogil
+
+cdef enum:
+    VECTOR_ROWS = 16      # fewer rows are added one by one
+    FEW_ROWS = 64         # their remainders are exact: see `nearer_neighbour`
+
+
+cdef inline double quick_mean(
+    const Scale *scale, const number *y, const double *weights, Py_ssize_t n, bint vectors, double *weight
+) noexcept nogil:
+    """The mean, rounded to nearest, or NaN if its rounding is in doubt; `weight` is set to the rounded total weight."""
+    cdef Twofold s = Twofold(0.0, 0.0), w = Twofold(<double>n, 0.0)
+    cdef double bound = <double>n * <double>n * 9.860761315262648e-32, s_error, w_error = 0.0      # 8 n**2 * 2**-106
+    cdef double quotient, product, error, rest, margin, below, above
+    cdef bint few = weights == NULL and n <= FEW_ROWS
+    sum_rows(y, weights, n, vectors, &s, &w)
+    weight[0] = w.hi
+    if weights != NULL:
+        w_error = below_unit(bound * w.hi, scale.w_unit)
+        if w.hi + (w.lo - w_error) != w.hi + (w.lo + w_error):
+            return NAN
+    s_error = below_unit(bound * (scale.greatest * w.hi), scale.y_unit + scale.w_unit)
+    if s.hi == 0.0 and s_error == 0.0:
+        return 0.0
+    quotient = s.hi / w.hi
+    if not fabs(quotient) > 1e-200:
+        return NAN
+    if few:
+        rest = (remainder(s.hi, quotient, w.hi) + s.lo) / w.hi
+    else:
+        product = two_product(quotient, w.hi, &error)
+        rest = (((s.hi - product) - error) + (s.lo - quotient * w.lo)) / w.hi
+    # the five roundings in `rest` are at most 2**-101 of the quotient and a few ulps of the rest
+    margin = fabs(rest) * 1e-14 + fabs(quotient) * 1e-29 + 2.0 * (s_error + fabs(quotient) * w_error) / w.hi
+    below = quotient + (rest - margin)
+    above = quotient + (rest + margin)
+    if below == above:
+        return below
+    return nearer_neighbour(s, n, below, above) if few and s_error == 0.0 else NAN
+
+
+cdef inline double below_unit(double error, int unit) noexcept nogil:
+    """0 if the error of a sum of multiples of 2**unit is below the unit: the sum is exact."""
+    return 0.0 if unit > -1000 and error < power_of_two(unit) else error
+
+
+cdef inline void sum_rows(
+    const number *y, const double *weights, Py_ssize_t n, bint vectors, Twofold *s, Twofold *w
+) noexcept nogil:
+    """Set `s` to the sum of weight * target and, if there are weights, `w` to their sum."""
+    cdef double lanes[16]
+    cdef double error, product
+    cdef Py_ssize_t i = 0, lane
+    if weights != NULL:
+        w.hi = 0.0
+    if number is double and vectors and n >= VECTOR_ROWS:
+        i = n & ~<Py_ssize_t>7
+        if weights == NULL:
+            sum_avx2(y, i, lanes)
+        else:
+            sum_weighted_avx2(y, weights, i, lanes)
+        for lane in range(8):
+            if weights == NULL or lane < 4:
+                add(s, lanes[lane])
+                s.lo += lanes[8 + lane]
+            else:
+                add(w, lanes[lane])
+                w.lo += lanes[8 + lane]
+    for i in range(i, n):
+        if weights == NULL:
+            add(s, <double>y[i])
+        else:
+            product = two_product(<double>y[i], weights[i], &error)
+            add(s, product)
+            s.lo += error
+            add(w, weights[i])
+    s.hi = two_sum(s.hi, s.lo, &s.lo)
+    if weights != NULL:
+        w.hi = two_sum(w.hi, w.lo, &w.lo)
+
+
+cdef inline double nearer_neighbour(Twofold s, Py_ssize_t n, double below, double above) noexcept nogil:
+    """The mean of n <= FEW_ROWS rows with the exact sum s: one of two neighbours, whose midpoint it is close to or on."""
+    cdef double count = <double>n, half = (above - below) * 0.5, rest = remainder(s.hi, below, count) - half * count
+    if rest == -s.lo:
+        return below + half                              # to even
+    return above if rest > -s.lo else below
+
+
+cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
+    """total - quotient*count, for a count <= FEW_ROWS and a quotient within some ulps of total/count.
+
+    The result is a small multiple of the quotient's last bit, so it is exact.
+    """
+    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
+    return (total - upper * count) - (quotient - upper) * count
