@@ -20,7 +20,7 @@ def accumulated(given: patterns.Rows) -> sf.Accumulator:
 
 
 class Accumulate:
-    params = ([10**5, 10**7], ["uniform", "three digits"], patterns.TARGETS)
+    params = ([10**5, 10**7], ["uniform", "three digits"], list(patterns.TARGETS))
     param_names = ("rows", "scores", "targets")
     timeout = 300
 

@@ -12,7 +12,7 @@ SIZES = [10**k for k in range(2, 8)]
 class Fit:
     """More and more rows, one thread."""
 
-    params = (SIZES, patterns.TARGETS)
+    params = (SIZES, list(patterns.TARGETS))
     param_names = ("rows", "targets")
     timeout = 300
 
@@ -27,7 +27,7 @@ class Fit:
 class FitScores:
     """All kinds of scores, one thread.  Few rows are sorted, many are surveyed."""
 
-    params = ([10**4, 10**6], list(patterns.SCORES), patterns.TARGETS)
+    params = ([10**4, 10**6], list(patterns.SCORES), list(patterns.TARGETS))
     param_names = ("rows", "scores", "targets")
 
     def setup(self, n, scores, targets):

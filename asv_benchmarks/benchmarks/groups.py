@@ -14,7 +14,7 @@ N = 10**6
 class FitGroups:
     """Groups of more and more rows, one thread."""
 
-    params = ([10, 100, 1000, 10**5], patterns.TARGETS)
+    params = ([10, 100, 1000, 10**5], list(patterns.TARGETS))
     param_names = ("rows each", "targets")
 
     def setup(self, rows_each, targets):

@@ -15,7 +15,7 @@ from .extra_memory import PACKAGE_PATH, extra_bytes
 class PeakFit:
     """Peak memory of the process.  Data is read from files, so that generating it does not count."""
 
-    params = ([10**6, 10**7], patterns.TARGETS)
+    params = ([10**6, 10**7], list(patterns.TARGETS))
     param_names = ("rows", "targets")
     timeout = 300
 
