@@ -7,6 +7,8 @@ ASV ?= run --quick --python=same
 SECONDS ?= 60
 BUDGET = --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 FITS ?= 100
+# The folder for the output of `make bench`.
+RESULTS ?= build/bench
 
 # A free-threaded Python, for `make test-free-threaded`.
 FREE_THREADED ?= $(firstword $(shell command -v python3.14t python3.13t 2>/dev/null))
@@ -39,7 +41,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAI
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-free-threaded bench asv \
-        fuzz fuzz-api fuzz-files fuzz-memory certify-scales sanitize mutants lint docs coverage clean
+        fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -84,9 +86,13 @@ test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_TH
 	&& "$(ROOT)/$(FREE_THREADED_VENV)" -W error -c "$$GIL_IS_OFF" \
 	&& PYTHON_GIL=0 "$(ROOT)/$(FREE_THREADED_VENV)" -m pytest -n auto -m "not long" --skip-missing "$(ROOT)/tests"
 
-bench: build/in-place.stamp .venv/bench.stamp  ## compare the speed with that of other libraries; SEED=1
-	$(HERE) asv_benchmarks/compare.py
-	$(HERE) asv_benchmarks/matrix.py $(if $(SEED),--seed $(SEED))
+# The whole run takes about half an hour and 12 GB of memory. ROWS limits the rows; RESULTS=docs replaces the stored run.
+bench: build/in-place.stamp .venv/bench.stamp .venv/plot.stamp  ## compare the speed with other libraries; ROWS=1e5 SEED=1
+	mkdir -p "$(RESULTS)"
+	$(HERE) asv_benchmarks/compare.py --output "$(RESULTS)/bench.txt" $(if $(ROWS),--rows $(ROWS))
+	$(HERE) asv_benchmarks/matrix.py --output "$(RESULTS)/matrix.txt" $(if $(ROWS),--most $(ROWS)) $(if $(SEED),--seed $(SEED))
+	$(HERE) asv_benchmarks/growth.py --output "$(RESULTS)/growth.txt" $(if $(ROWS),--most $(ROWS))
+	$(HERE) docs/pictures/time_over_rows.py "$(RESULTS)/growth.txt" "$(RESULTS)/time_over_rows.svg"
 
 # asv stores facts about the machine in the home directory; here that is a folder under build, as are its results.
 asv: build/in-place.stamp .venv/bench.stamp  ## run each asv benchmark once; ASV="run ..." for other commands
@@ -109,6 +115,9 @@ certify-scales: build/in-place.stamp .venv/dev.stamp  ## certify fits of every l
 
 fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## make memory allocations fail; SECONDS=600 SEED=1
 	$(HERE) tests/safety/fuzz_memory.py $(BUDGET)
+
+same-bits: build/in-place.stamp .venv/dev.stamp  ## compare results with another built checkout; OTHER=path ROWS=1e7 SEED=1
+	$(HERE) tests/safety/same_bits.py "$(OTHER)" $(if $(ROWS),--rows $(ROWS)) $(if $(SEED),--seed $(SEED))
 
 sanitize: build/address.stamp build/thread.stamp  ## tests with memory and thread sanitizers; SANITIZE=short for fewer
 	$(VENV) tests/safety/sanitize.py $(SANITIZE)

@@ -23,7 +23,6 @@ Call = Callable[[], Any]
 REPEATS = 7
 LEAST_REPEATS = 3
 SECONDS_EACH = 1e-3  # calls are repeated until a measurement takes this long
-ROWS_IN_TURN = 20_000  # of all data sets of one shape together
 
 _printed: list[str] = []
 
@@ -67,12 +66,12 @@ def seconds(*calls: Call, max_seconds: float) -> list[float]:
     return [statistics.median(spent) for spent in times]
 
 
-def variants(n: int) -> range:
-    """The data sets of n rows that are used in turn.
+def variants(n: int, all_rows: int = 20_000) -> range:
+    """The data sets of n rows that are used in turn: at most 16, with `all_rows` together.
 
     With a single small data set, the processor would learn all branches by heart, which it cannot do in practice.
     """
-    return range(max(1, min(16, ROWS_IN_TURN // n)))
+    return range(max(1, min(16, all_rows // n)))
 
 
 def each(call: Callable[[Any], Any], given: list[Any]) -> Call:
