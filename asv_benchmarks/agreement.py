@@ -65,13 +65,3 @@ def sorted_fit(given: Rows) -> Column:
     weights = np.bincount(which, w)
     means = np.bincount(which, y if w is None else y * w) / weights
     return scipy_isotonic(means, weights=weights.astype(float)).x[which]
-
-
-def same_order(ours: Any, theirs: tuple[Column, ...]) -> bool:
-    """Whether columns were sorted alike.  Rows with equal scores can be in any order, so their sums are compared."""
-    x, *columns = theirs
-    starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
-    return np.array_equal(ours.scores, x) and all(
-        near(np.add.reduceat(a, starts), np.add.reduceat(b, starts))
-        for a, b in zip((ours.targets, ours.weights), columns, strict=False)
-    )

@@ -54,12 +54,12 @@ class FitThreads:
 
 
 class IsotonicRegression:
-    params = (SIZES, list(patterns.SEQUENCES))
-    param_names = ("rows", "sequence")
+    params = (SIZES, list(patterns.SEQUENCES), ["", "weights"])
+    param_names = ("rows", "sequence", "weights")
     timeout = 300
 
-    def setup(self, n, kind):
-        self.y = patterns.sequence(n, kind)
+    def setup(self, n, kind, weights):
+        self.y, self.w = patterns.sequence(n, kind), patterns.weights(n) if weights else None
 
-    def time_isotonic_regression(self, n, kind):
-        sf.isotonic_regression(self.y)
+    def time_isotonic_regression(self, *_):
+        sf.isotonic_regression(self.y, weights=self.w)

@@ -64,7 +64,7 @@ class Survey:
 class Order:
     params = (
         [10**4, 10**5, 10**6, 10**7],
-        ["uniform", "float32", "clustered", "three digits"],
+        ["uniform", "float32", "cluster", "three digits"],
         ["labels", "real and weights"],
     )
     param_names = ("rows", "scores", "targets")

@@ -1,5 +1,9 @@
-"""Time per row for more and more rows: `python docs/pictures/time_over_rows.py docs/growth.txt PICTURE` draws it."""
+"""Time per row for more and more rows.
 
+`python docs/pictures/time_over_rows.py docs/growth.txt docs/time_over_rows.svg` draws it; `make bench` does so as well.
+"""
+
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -57,5 +61,11 @@ def draw(path: Path = GROWTH) -> Figure:
     return figure
 
 
+def description(path: Path = GROWTH) -> str:
+    """The numbers that the picture shows; the picture contains this text."""
+    return f"drawn from a table with SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
 if __name__ == "__main__":
-    draw(Path(sys.argv[1])).savefig(sys.argv[2], dpi=100, metadata={"Date": None} if sys.argv[2][-3:] == "svg" else {})
+    table, picture = map(Path, sys.argv[1:])
+    draw(table).savefig(picture, format="svg", metadata={"Date": None, "Description": description(table)})

@@ -94,5 +94,17 @@ def test_the_table_in_the_readme_includes_the_job_with_the_lowest_ratio() -> Non
     assert script.slowest(bench) in {(name, peer) for name, peer, _ in script.JOBS.values()}
 
 
+def test_the_picture_of_the_time_over_the_rows_shows_the_stored_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    import time_over_rows
+
+    rows, curves = time_over_rows.read(time_over_rows.GROWTH)
+    assert np.all(np.diff(rows) > 0)
+    assert len({curve[:3] for curve in curves}) == len(curves) == 8
+    picture = (ROOT / "docs" / "time_over_rows.svg").read_text("utf-8")
+    assert time_over_rows.description() in picture, "run docs/pictures/time_over_rows.py"
+
+
 def test_the_readme_has_examples() -> None:
     assert len(python_blocks(PAGES[0])) > 5
