@@ -12,6 +12,7 @@ cdef extern from *:
     static inline double pair_second(staircase_pair p) { return _mm_cvtsd_f64(_mm_unpackhi_pd(p, p)); }
     static inline staircase_pair pair_plus(staircase_pair p, staircase_pair q) { return _mm_add_pd(p, q); }
     static inline staircase_pair pair_minus(staircase_pair p, staircase_pair q) { return _mm_sub_pd(p, q); }
+    static inline staircase_pair pair_times(staircase_pair p, staircase_pair q) { return _mm_mul_pd(p, q); }
     static inline staircase_pair pair_lesser(staircase_pair p, staircase_pair q) { return _mm_min_pd(p, q); }
     static inline staircase_pair pair_greater(staircase_pair p, staircase_pair q) { return _mm_max_pd(p, q); }
     static inline staircase_pair pair_size(staircase_pair p) { return _mm_andnot_pd(_mm_set1_pd(-0.0), p); }
@@ -30,6 +31,7 @@ cdef extern from *:
             return pair_of(name##_one(p.a, q.a), name##_one(p.b, q.b)); }
     PAIRWISE(pair_plus, a + b)
     PAIRWISE(pair_minus, a - b)
+    PAIRWISE(pair_times, a * b)
     PAIRWISE(pair_lesser, a < b ? a : b)
     PAIRWISE(pair_greater, a > b ? a : b)
     PAIRWISE(pair_positive_or, a == 0 ? b : a)
@@ -43,6 +45,7 @@ cdef extern from *:
     double pair_second(Pair p) noexcept nogil
     Pair pair_plus(Pair p, Pair q) noexcept nogil
     Pair pair_minus(Pair p, Pair q) noexcept nogil
+    Pair pair_times(Pair p, Pair q) noexcept nogil
     Pair pair_lesser(Pair p, Pair q) noexcept nogil               # p < q ? p : q: q where p is NaN
     Pair pair_greater(Pair p, Pair q) noexcept nogil
     Pair pair_size(Pair p) noexcept nogil                         # |p|
