@@ -18,7 +18,7 @@ from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.losses import rows as checks
 from staircase_fast.stack import _small, sorted_rows, survey
-from staircase_fast.stack.sorting import in_score_order
+from staircase_fast.stack.sorting import in_score_order, repaired
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
@@ -214,9 +214,10 @@ def _stairs(
 ) -> list[Staircase]:
     """The staircases that rise, fall, or both; raises survey.NotLabels if the guess of labels was wrong."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
-    unsorted = rows.order.sign == 0
-    surveyed = unsorted and survey.suits(rows, scale)
-    if unsorted and not surveyed:
+    if not survey.are_labels(rows):  # the survey of labels is faster, and the first to check them
+        rows = repaired(rows)
+    surveyed = rows.order.sign == 0 and survey.suits(rows, scale)
+    if rows.order.sign == 0 and not surveyed:
         rows = in_score_order(rows)
     found = []
     for rising in signs:
@@ -226,7 +227,8 @@ def _stairs(
             steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)
         # adding 0.0 turns -0.0 into 0.0: which of the two comes first depends on the order of rows
-        steps = steps._replace(left=steps.left + 0.0, right=steps.right + 0.0)
+        for column in steps[:2]:
+            np.add(column, 0.0, out=column)
         found.append(Staircase._of_steps(steps, loss, rising))
     return found
 

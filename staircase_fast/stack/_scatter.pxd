@@ -3,7 +3,8 @@
 #     scatter        write each row to its *part* of the sorted columns; parts are consecutive ranges of ranks
 #     sort_part      sort each part, which fits the cache (`_sort.pxd`)
 #
-# Ranks are counted by digit, and neighbouring digits with few rows form one part.
+# Ranks are counted by digit, and neighbouring digits with few rows form one part.  Rows that are nearly sorted are
+# sorted by insertion, which is almost as fast as a copy (`insert_columns`).
 #
 # Preconditions: 1 <= n < 2**32, no NaN, `work_bytes` of work space.  Scores are read more than once.  If they change
 # during the call, the order is wrong, but every index stays within its array.
@@ -28,6 +29,9 @@ cdef enum:
     MOST_PARTS = 1024     # writing to more places at once is slow
     MOST_DIGITS = 65536
     MOST_SAMPLED = 4096
+    PROBES = 16           # places where the order of PROBE_ROWS scores is checked
+    PROBE_ROWS = 128
+    MOST_FALLS = 128      # among them, if rows are nearly sorted
 
 # Sizes and work space of a sort.
 ctypedef struct Work:
@@ -247,3 +251,38 @@ cdef inline void sort_part(
         y[i] = <bits>spare[i].y
         if ranked is RankedRow:
             w[i] = double_of(spare[i].w)
+
+
+cdef inline bint looks_sorted(const floating *scores, Py_ssize_t n) noexcept nogil:
+    """Whether few scores are below the one before them, according to some of the rows."""
+    cdef Py_ssize_t probe, start, i, falls = 0
+    for probe in range(PROBES):
+        start = probe * (n // PROBES)
+        for i in range(start + 1, min(n, start + PROBE_ROWS)):
+            falls += scores[i] < scores[i - 1]
+    return falls <= MOST_FALLS
+
+
+cdef inline bint insert_columns(
+    const floating *scores, const bits *targets, const double *weights, Py_ssize_t n, floating *x, bits *y, double *w
+) noexcept nogil:
+    """Sort nearly sorted rows by insertion; return whether that took at most about n moves, otherwise stop."""
+    cdef Py_ssize_t i, j, moves = 0
+    cdef floating score
+    for i in range(n):
+        score = scores[i]
+        j = i
+        while j > 0 and x[j - 1] > score:
+            x[j] = x[j - 1]
+            y[j] = y[j - 1]
+            if weights != NULL:
+                w[j] = w[j - 1]
+            j -= 1
+        moves += i - j
+        if moves > n:
+            return False
+        x[j] = score
+        y[j] = targets[i]
+        if weights != NULL:
+            w[j] = weights[i]
+    return True

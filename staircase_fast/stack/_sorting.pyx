@@ -6,7 +6,9 @@ Preconditions: 1 <= n < 2**32, contiguous columns, no NaN.
 from libc.stdint cimport uint8_t
 
 from staircase_fast.arithmetic._types cimport floating
-from staircase_fast.stack._scatter cimport bits, sort_columns as sort, work_bytes
+from staircase_fast.stack._scatter cimport (
+    bits, insert_columns as insert, looks_sorted as looks, sort_columns as sort, work_bytes,
+)
 
 
 def work_size(Py_ssize_t n):
@@ -28,3 +30,25 @@ def sort_columns(
     cdef double *w_out = &w[0] if weights.shape[0] else NULL
     with nogil:
         sort(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out, &work[0])
+
+
+def looks_sorted(const floating[::1] scores not None):
+    """Whether rows are worth sorting by `insert_columns`."""
+    return bool(looks(&scores[0], scores.shape[0]))
+
+
+def insert_columns(
+    const floating[::1] scores not None,      # IN  nearly sorted
+    const bits[::1] targets not None,         # IN
+    const double[::1] weights not None,       # IN  or empty
+    floating[::1] x not None,                 # OUT
+    bits[::1] y not None,                     # OUT
+    double[::1] w not None,                   # OUT or empty
+):
+    """Sort the rows into x, y and w by insertion; return whether few moves were enough."""
+    cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
+    cdef double *w_out = &w[0] if weights.shape[0] else NULL
+    cdef bint done
+    with nogil:
+        done = insert(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out)
+    return bool(done)

@@ -69,6 +69,12 @@ def suits(rows: Rows, scale: Scale) -> bool:
     return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # row numbers are uint32
 
 
+def are_labels(rows: Rows) -> bool:
+    """Whether the survey counts rows: targets 0 and 1 without weights."""
+    targets = rows.targets_extent
+    return targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights)
+
+
 def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[float, float], n_threads: int) -> Steps:
     """The staircase of unsorted rows that `suits` accepts.
 
@@ -104,8 +110,7 @@ def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
 def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
     """The summary of each bucket."""
     n_buckets = cells.n_buckets(bucket_map)
-    targets = rows.targets_extent
-    if targets.integral and targets.lowest >= 0 and targets.highest <= 1 and not len(rows.weights):
+    if are_labels(rows):
         table = _survey_labels(rows, bucket_map, shares, np.dtype(np.uint32))
         # short words are faster; if a bucket has more than 65535 rows, some are missing from the total
         complete = (table & 0xFFFF).sum(dtype=np.int64) == len(rows.scores)

@@ -6,7 +6,7 @@ import pytest
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, order_of
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _sorting
-from staircase_fast.stack.sorting import in_score_order
+from staircase_fast.stack.sorting import in_score_order, repaired
 
 N = 40_000  # more than one part
 RNG = np.random.default_rng(5)
@@ -17,6 +17,15 @@ def nearly_sorted():
     x = np.sort(U)
     some = RNG.integers(0, N, N // 100)
     x[some] = x[RNG.permutation(some)]
+    return x
+
+
+def with_few_falls(x, most):
+    """Swap rows in a hundred with others at most so many places ahead."""
+    x = x.copy()
+    for i in RNG.integers(0, N - most, N // 100):
+        j = i + RNG.integers(0, most + 1)
+        x[i], x[j] = x[j], x[i]
     return x
 
 
@@ -57,6 +66,12 @@ SCORES = {
     "sorted": np.sort(U),
     "reversed": np.sort(U)[::-1].copy(),
     "nearly sorted": nearly_sorted(),
+    "nearly sorted, within 9 places": with_few_falls(np.sort(U), 9),
+    "nearly sorted, ties and infinities": with_few_falls(
+        np.sort(np.where(U < 0.1, -np.inf, np.where(U > 0.8, np.inf, np.round(U, 3)))), 9
+    ),
+    "nearly sorted, the least score last": np.roll(np.sort(U), -1),
+    "sorted halves": np.concatenate([np.sort(U[: N // 2]), np.sort(U[N // 2 :])]),
     "up and down": np.concatenate([np.arange(0, N, 2), np.arange(1, N, 2)[::-1]]) / N,
     "against the median of three": against_the_median_of_three(),
     "one outlier": np.append(U[1:], 1e300),
@@ -122,6 +137,33 @@ def test_the_kernel_sorts_few_rows_as_well(scores, monkeypatch):
     monkeypatch.setattr("staircase_fast.stack.sorting._FEW_ROWS", 0)
     for n in range(1, 101):
         assert_sorted(SCORES[scores][-n:], np.arange(n), RNG.random(n))
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_repaired"),
+    [
+        ("nearly sorted, within 9 places", True),
+        ("nearly sorted, ties and infinities", True),
+        ("nearly sorted, the least score last", True),
+        ("sorted halves", False),
+        ("uniform", False),
+        ("reversed", False),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_only_nearly_sorted_rows_are_sorted_by_insertion(scores, is_repaired, dtype):
+    x = SCORES[scores].astype(dtype)
+    order = order_of(x, 1)._replace(sign=0)
+    rows = Rows(x, np.arange(N), RNG.random(N), UNIT_WEIGHTS, UNIT_WEIGHTS, order)
+    found = repaired(rows)
+    assert (found.order.sign > 0) == is_repaired
+    if not is_repaired:
+        assert found is rows
+        return
+    stable = np.argsort(x, kind="stable")
+    np.testing.assert_array_equal(found.targets, stable)
+    np.testing.assert_array_equal(found.scores, x[stable])
+    np.testing.assert_array_equal(found.weights, rows.weights[stable])
 
 
 def test_sorted_rows_are_not_copied():

@@ -128,6 +128,19 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
     assert len(calls) == is_sorted
 
 
+@pytest.mark.parametrize("targets", ["labels", "noise", "the scores' own order"])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_nearly_sorted_rows_are_repaired_instead(targets, weights, monkeypatch):
+    x = np.sort(U)
+    for i in range(0, N - 9, 100):
+        x[[i, i + 7]] = x[[i + 7, i]]
+    y, w, shuffled = TARGETS[targets](x), WEIGHTS[weights], RNG.permutation(N)
+    expected = sf.fit(x[shuffled], y[shuffled], sample_weight=None if w is None else w[shuffled])
+    if w is not None or targets != "labels":  # the survey of labels is fast enough
+        monkeypatch.delattr(survey, "fit_unsorted")
+    assert_same_staircase(sf.fit(x, y, sample_weight=w), expected)
+
+
 @pytest.mark.parametrize("scores", SCORES)
 def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
     x = np.sort(SCORES[scores])
