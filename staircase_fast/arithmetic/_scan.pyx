@@ -64,7 +64,7 @@ def fields_in_kernels(object scale not None):
 
 
 def has_vectors():
-    """Whether means use AVX2 here.  Only tests need it."""
+    """Whether sums use AVX2 here."""
     return bool(has_avx2())
 
 

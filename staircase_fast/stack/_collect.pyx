@@ -12,22 +12,15 @@ Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, w
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
 
-from staircase_fast.arithmetic._exact cimport Scale, add_sample, add_sums, unpacked
-from staircase_fast.arithmetic._row_sums cimport CUT_ROWS, Pending, flush, pend, pend_weighted
+from staircase_fast.arithmetic._exact cimport Scale, add_sums, unpacked
+from staircase_fast.arithmetic._row_sums cimport Pending
 from staircase_fast.arithmetic._types cimport BATCH, double_of, floating, number
-from staircase_fast.stack._plan cimport is_live, live_before
+from staircase_fast.stack._plan cimport count_bits, is_live, live_before
+from staircase_fast.stack._run_sums cimport RunSums, add_batch, flush_all
 from staircase_fast.stack._sort cimport RankedRow
 from staircase_fast.stack._summary cimport ones_of, ones_t, rows_of
 from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
-
-ctypedef struct RunSums:
-    Scale scale
-    Py_ssize_t n              # number of runs; pending[n] takes the rows that are collected and is never used
-    int64_t *rows
-    uint64_t *words
-    Pending *pending
 
 
 def sum_labels(
@@ -70,6 +63,7 @@ def collect(
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
     object scale not None,                    # IN  exact.Scale
     bint summed,                              # IN  whether to sum runs
+    bint vectors,                             # IN  whether to use AVX2 for that
     uint32_t[::1] collected not None,         # OUT numbers of the rows in live buckets; room for one more
     int64_t[::1] rows not None,               # IN/OUT
     uint64_t[:, ::1] words not None,          # IN/OUT
@@ -86,7 +80,7 @@ def collect(
     cdef Py_ssize_t start = 0, size, n_collected = 0, n_runs = rows.shape[0]
     cdef int32_t buckets[BATCH]
     cdef int32_t runs[BATCH]
-    cdef RunSums sums = RunSums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0])
+    cdef RunSums sums = RunSums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0], vectors)
     with nogil:
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
@@ -114,14 +108,23 @@ cdef inline Py_ssize_t collect_live(
     Py_ssize_t n_collected, int32_t *runs
 ) noexcept nogil:
     """Unless `runs` is NULL, also find the run of each row; `no_run` if it is collected."""
+    cdef uint32_t before[BATCH]
+    cdef uint32_t bits[BATCH]
     cdef Py_ssize_t i
-    cdef bint alive
+    cdef uint64_t word
+    cdef int32_t alive
     for i in range(n):
-        alive = is_live(live, buckets[i])
-        if runs != NULL:
-            runs[i] = <int32_t>(no_run if alive else live_before(live, buckets[i]))
+        word = live[buckets[i] >> 5]
+        alive = <int32_t>(word >> (buckets[i] & 31)) & 1
         out[n_collected] = <uint32_t>(first + i)
         n_collected += alive
+        if runs != NULL:
+            before[i] = <uint32_t>(word >> 32)
+            bits[i] = <uint32_t>word & ((<uint32_t>1 << (buckets[i] & 31)) - 1)
+            runs[i] = -alive
+    if runs != NULL:                          # in a second loop, which compilers vectorise
+        for i in range(n):
+            runs[i] = (runs[i] & <int32_t>no_run) | (~runs[i] & <int32_t>(before[i] + count_bits(bits[i])))
     return n_collected
 
 
@@ -145,47 +148,6 @@ cdef inline Py_ssize_t collect_but_atoms(
         out[n_collected] = <uint32_t>(first + i)
         n_collected += alive
     return n_collected
-
-
-cdef inline void add_batch(
-    RunSums *sums, const number *y, const double *w, Py_ssize_t n, const int32_t *runs
-) noexcept nogil:
-    """Add each row to the sums of its run."""
-    cdef Pending *pending
-    cdef Py_ssize_t i
-    if sums.scale.cut == 0:
-        for i in range(n):
-            if runs[i] < sums.n:
-                sums.rows[runs[i]] += 1
-                add_sample(sums.scale, words_at(sums, runs[i]), y[i], 1.0 if w == NULL else w[i])
-        return
-    for i in range(n):
-        pending = sums.pending + runs[i]
-        if w == NULL:
-            pend(sums.scale, pending, <double>y[i])
-        else:
-            pend_weighted(sums.scale, pending, <double>y[i], w[i])
-        if pending.rows == CUT_ROWS:
-            flush_run(sums, runs[i], w != NULL)
-
-
-cdef inline uint64_t *words_at(RunSums *sums, Py_ssize_t q) noexcept nogil:
-    return sums.words + q * (sums.scale.s_words + sums.scale.w_words)
-
-
-cdef void flush_run(RunSums *sums, Py_ssize_t q, bint weighted) noexcept nogil:
-    if q == sums.n:
-        memset(sums.pending + q, 0, sizeof(Pending))
-        return
-    sums.rows[q] += sums.pending[q].rows
-    flush(sums.scale, sums.pending + q, words_at(sums, q), weighted)
-
-
-cdef inline void flush_all(RunSums *sums, bint weighted) noexcept nogil:
-    cdef Py_ssize_t q
-    for q in range(sums.n):
-        if sums.pending[q].rows:
-            flush_run(sums, q, weighted)
 
 
 def collect_size(Py_ssize_t n_runs):

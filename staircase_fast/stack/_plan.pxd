@@ -162,8 +162,9 @@ cdef inline Py_ssize_t live_before(const uint64_t *directory, Py_ssize_t bucket)
 
 
 cdef inline uint32_t count_bits(uint32_t bits) noexcept nogil:
-    """The number of set bits: in sums over 2, 4 and 8 bits, then all at once."""
+    """The number of set bits: in sums over 2, 4, 8, 16 and 32 bits."""
     bits -= (bits >> 1) & <uint32_t>0x55555555
     bits = (bits & <uint32_t>0x33333333) + ((bits >> 2) & <uint32_t>0x33333333)
     bits = (bits + (bits >> 4)) & <uint32_t>0x0F0F0F0F
-    return (bits * <uint32_t>0x01010101) >> 24
+    bits += bits >> 8
+    return (bits + (bits >> 16)) & 63

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
+from staircase_fast.arithmetic import _scan
 from staircase_fast.arithmetic.exact import Scale
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _collect, _finish, _small, _survey
@@ -26,6 +27,7 @@ _ROWS_PER_BUCKET = 16
 _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.3  # share of rows in live buckets from which on sorting all rows is as fast
 _SUMMARY_BYTES = 16
+_VECTORS = _scan.has_vectors()
 
 Table = NDArray[np.unsignedinteger[Any]]  # for each bucket, one word (labels) or four: a Summary (`_summary.pxd`)
 
@@ -163,7 +165,8 @@ def collect(rows: Rows, scale: Scale, live: LiveBuckets, shares: list[slice], *,
         work = np.zeros(_collect.collect_size(n_runs), dtype=np.uint8)
         n_found = _collect.collect(
             rows.scores[part], rows.targets[part], rows.weights[part], part.start,
-            live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed, numbers, *runs, work,
+            live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed, _VECTORS,
+            numbers, *runs, work,
         )  # fmt: skip
         found = LiveRows(np.empty((n_found, 3), dtype=np.uint64), np.empty(n_found, dtype=np.int32))
         _finish.gather(*rows[:3], numbers[:n_found], live.bucket_map, live.directory, *found)

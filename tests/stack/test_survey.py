@@ -128,6 +128,24 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
     assert len(calls) == is_sorted
 
 
+@pytest.mark.parametrize("targets", ["noise", "float32 noise", "integers", "heavy tails", "just below the chord"])
+def test_sums_of_runs_do_not_need_vectors(targets, monkeypatch):
+    rows, scale = rows_and_scale(U, TARGETS[targets](U), WEIGHTS["weights"])
+    bucket_map = cells.make_map(cells.sorted_sample(U), N // 16)
+    live = np.zeros(cells.n_buckets(bucket_map), dtype=np.uint8)
+    live[::50] = 1
+    directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
+    n_live = survey._survey.index_live(live, directory)
+    buckets = survey.LiveBuckets(n_live, bucket_map, directory, np.empty(0), np.empty(0, dtype=np.int32))
+    found = []
+    for vectors in (survey._VECTORS, False):
+        monkeypatch.setattr(survey, "_VECTORS", vectors)
+        found.append(survey.collect(rows, scale, buckets, [slice(0, N)], summed=True)[1])
+    assert found[0].rows.sum() > 0.9 * N
+    for one, other in zip(found[0], found[-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("targets", ["labels", "noise", "the scores' own order"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_nearly_sorted_rows_are_repaired_instead(targets, weights, monkeypatch):
