@@ -74,3 +74,6 @@ def surveyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fits of 20,000 rows and more are done as those of millions of rows: by the survey, in any number of threads."""
     monkeypatch.setattr(fitting, "_small", mock.Mock(fit=lambda *_: None, regress=lambda *_: None))
     monkeypatch.setattr(survey, "FEW_ROWS", 20_000)
+    # few rows have a large share of live ones: they would be sorted instead
+    monkeypatch.setattr(survey, "_MANY_LIVE", 0.3)
+    monkeypatch.setattr(survey, "_LIVE_ROWS_PER_STEP", 0)

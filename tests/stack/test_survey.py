@@ -1,5 +1,7 @@
 """The fit of unsorted rows by the survey equals the fit by sorting, bit for bit, for any distribution of scores."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from comparing import assert_same_bits, assert_same_staircase, assert_steps
@@ -106,7 +108,7 @@ def test_the_survey_changes_nothing(scores, targets, weights, decreasing, monkey
     assert survey.suits(rows, scale)
     options = {"decreasing": decreasing, "bounds": (-np.inf, np.inf)}
     with monkeypatch.context() as patch:
-        patch.setattr(survey, "_MANY_LIVE", 1.0)  # collect and finish run however many rows are live
+        patch.setattr(survey, "_MANY_LIVE", np.inf)  # collect and finish run however many rows are live
         patch.delattr(survey, "fit_sorted")
         surveyed = survey.fit_unsorted(rows, scale, **options, n_threads=1)
     plain = sorted_rows.fit_sorted(sorting.in_score_order(rows), scale, **options)
@@ -126,6 +128,25 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
     monkeypatch.setattr(survey, "fit_sorted", fit_sorted)
     survey.fit_unsorted(rows, scale, decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
     assert len(calls) == is_sorted
+
+
+@pytest.mark.parametrize("decreasing", [False, True])
+@pytest.mark.parametrize(
+    ("scores", "targets", "is_surveyed"),
+    [
+        ("uniform", "the scores' own order", False),
+        ("uniform", "constant", True),
+        ("neighbouring floats", "the scores' own order", True),  # 301 distinct scores
+    ],
+)
+def test_rows_are_not_surveyed_if_many_steps_are_expected(scores, targets, is_surveyed, decreasing, monkeypatch):
+    y = TARGETS[targets](SCORES[scores])
+    rows, scale = rows_and_scale(SCORES[scores], -y if decreasing else y, WEIGHTS["weights"])
+    monkeypatch.setattr(survey, "_LIVE_ROWS_PER_STEP", 700)
+    calls = mock.Mock(side_effect=survey.survey)
+    monkeypatch.setattr(survey, "survey", calls)
+    survey.fit_unsorted(rows, scale, decreasing=decreasing, bounds=(-np.inf, np.inf), n_threads=1)
+    assert calls.called == is_surveyed
 
 
 @pytest.mark.parametrize("targets", ["noise", "float32 noise", "integers", "heavy tails", "just below the chord"])
