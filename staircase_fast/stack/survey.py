@@ -111,7 +111,8 @@ def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool)
 
     Live buckets are near the ends of steps.  The number of steps grows with the cube root of the number of rows.
     """
-    if 2 * len(cells.firsts(sample)) < len(sample):  # buckets of few distinct scores contain little but atoms
+    repeats = np.diff(cells.firsts(sample), append=len(sample))
+    if 4 * np.count_nonzero(repeats == 1) < len(sample):  # most rows are atoms
         return 0.0
     n = len(rows.scores)
     some = slice(None, None, max(128, n >> 14))
