@@ -13,12 +13,13 @@ Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, w
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._exact cimport Scale, add_sums, unpacked
 from staircase_fast.arithmetic._row_sums cimport Pending
-from staircase_fast.arithmetic._types cimport BATCH, double_of, floating, number
+from staircase_fast.arithmetic._types cimport BATCH, bits_of, double_of, floating, number
 from staircase_fast.stack._plan cimport count_bits, is_live, live_before
 from staircase_fast.stack._run_sums cimport RunSums, add_batch, flush_all
-from staircase_fast.stack._sort cimport RankedRow
+from staircase_fast.stack._sort cimport RankedRow, rank_of
 from staircase_fast.stack._summary cimport ones_of, ones_t, rows_of
 from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
 
@@ -56,7 +57,6 @@ def collect(
     const floating[::1] scores not None,      # IN
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
-    Py_ssize_t first,                         # IN  number of the first of these rows
     const double[:, ::1] bucket_map not None,  # IN  Cell
     const uint64_t[::1] directory not None,   # IN
     const double[::1] atoms not None,         # IN  a frequent score of each live bucket or NaN, then a NaN; or empty
@@ -64,7 +64,8 @@ def collect(
     object scale not None,                    # IN  exact.Scale
     bint summed,                              # IN  whether to sum runs
     bint vectors,                             # IN  whether to use AVX2 for that
-    uint32_t[::1] collected not None,         # OUT numbers of the rows in live buckets; room for one more
+    uint64_t[:, ::1] found not None,          # OUT RankedRow: the rows in live buckets; room for all rows
+    int32_t[::1] places not None,             # OUT number of live buckets before that of the row; likewise
     int64_t[::1] rows not None,               # IN/OUT
     uint64_t[:, ::1] words not None,          # IN/OUT
     uint8_t[::1] work not None,               # work: collect_size(n_runs) bytes, zeros
@@ -76,48 +77,68 @@ def collect(
     cdef const floating *x = &scores[0]
     cdef const number *y = &targets[0]
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
-    cdef uint32_t *out = &collected[0]
-    cdef Py_ssize_t start = 0, size, n_collected = 0, n_runs = rows.shape[0]
+    cdef RankedRow *out = <RankedRow *>&found[0, 0]
+    cdef Py_ssize_t i, start = 0, size, n_picked, n_filled = 0, n_collected = 0, n_runs = rows.shape[0]
     cdef int32_t buckets[BATCH]
     cdef int32_t runs[BATCH]
+    cdef uint8_t picked[BATCH]                # BATCH <= 256
     cdef RunSums sums = RunSums(exact, n_runs, &rows[0], &words[0, 0], <Pending *>&work[0], vectors)
     with nogil:
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
             find_buckets(cells, x + start, size, buckets)
             if atoms.shape[0]:
-                n_collected = collect_but_atoms(
-                    live, x + start, &atoms[0], &atom_runs[0], first + start, size, buckets, n_runs, out, n_collected,
-                    runs
+                n_picked = pick_but_atoms(
+                    live, x + start, &atoms[0], &atom_runs[0], size, buckets, n_runs, picked, runs
                 )
             else:
-                n_collected = collect_live(
-                    live, first + start, size, buckets, n_runs, out, n_collected, runs if summed else NULL
-                )
+                n_picked = pick_live(live, size, buckets, n_runs, picked, runs if summed else NULL)
             if summed:
                 add_batch(&sums, y + start, w + start if w != NULL else NULL, size, runs)
+            fill_rows(out, n_filled, n_collected, y, w)
+            n_filled = n_collected
+            for i in range(n_picked):
+                out[n_collected].rank = rank_of(x[start + picked[i]])
+                out[n_collected].y = <uint64_t>(start + picked[i])           # `fill_rows` replaces it
+                places[n_collected] = <int32_t>live_before(live, buckets[picked[i]])
+                prefetch(y + start + picked[i])
+                if w != NULL:
+                    prefetch(w + start + picked[i])
+                n_collected += 1
             start += size
+        fill_rows(out, n_filled, n_collected, y, w)
         flush_all(&sums, w != NULL)
     return n_collected
 
 
-# Each row number is written to `out`, and overwritten unless it is collected: a branch would often be mispredicted.
-
-cdef inline Py_ssize_t collect_live(
-    const uint64_t *live, Py_ssize_t first, Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint32_t *out,
-    Py_ssize_t n_collected, int32_t *runs
+cdef inline void fill_rows(
+    RankedRow *rows, Py_ssize_t i, Py_ssize_t end, const number *y, const double *w
 ) noexcept nogil:
-    """Unless `runs` is NULL, also find the run of each row; `no_run` if it is collected."""
+    """Copy targets and weights, a batch later than scores: by then, they have arrived from memory."""
+    for i in range(i, end):
+        rows[i].w = bits_of(w[rows[i].y] if w != NULL else 1.0)
+        rows[i].y = bits_of(<double>y[rows[i].y])
+
+
+# Each row is written to `picked`, and overwritten unless it is collected: a branch would often be mispredicted.
+
+cdef inline Py_ssize_t pick_live(
+    const uint64_t *live, Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint8_t *picked, int32_t *runs
+) noexcept nogil:
+    """Find the rows of a batch in live buckets; return their number.
+
+    Unless `runs` is NULL, also find the run of each row; `no_run` if it is collected.
+    """
     cdef uint32_t before[BATCH]
     cdef uint32_t bits[BATCH]
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, n_picked = 0
     cdef uint64_t word
     cdef int32_t alive
     for i in range(n):
         word = live[buckets[i] >> 5]
         alive = <int32_t>(word >> (buckets[i] & 31)) & 1
-        out[n_collected] = <uint32_t>(first + i)
-        n_collected += alive
+        picked[n_picked] = <uint8_t>i
+        n_picked += alive
         if runs != NULL:
             before[i] = <uint32_t>(word >> 32)
             bits[i] = <uint32_t>word & ((<uint32_t>1 << (buckets[i] & 31)) - 1)
@@ -125,18 +146,18 @@ cdef inline Py_ssize_t collect_live(
     if runs != NULL:                          # in a second loop, which compilers vectorise
         for i in range(n):
             runs[i] = (runs[i] & <int32_t>no_run) | (~runs[i] & <int32_t>(before[i] + count_bits(bits[i])))
-    return n_collected
+    return n_picked
 
 
-cdef inline Py_ssize_t collect_but_atoms(
-    const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t first,
-    Py_ssize_t n, const int32_t *buckets, Py_ssize_t no_run, uint32_t *out, Py_ssize_t n_collected, int32_t *runs
+cdef inline Py_ssize_t pick_but_atoms(
+    const uint64_t *live, const floating *x, const double *atoms, const int32_t *atom_runs, Py_ssize_t n,
+    const int32_t *buckets, Py_ssize_t no_run, uint8_t *picked, int32_t *runs
 ) noexcept nogil:
     """The same, but the rows of atoms belong to runs; one loop for both adds 3 % to a fit of few distinct scores.
 
     `atoms` has an entry more than there are live buckets.
     """
-    cdef Py_ssize_t i, q, run
+    cdef Py_ssize_t i, q, run, n_picked = 0
     cdef bint alive, atom
     for i in range(n):
         alive = is_live(live, buckets[i])
@@ -145,9 +166,9 @@ cdef inline Py_ssize_t collect_but_atoms(
         run = atom_runs[q] if atom else q
         alive &= not atom
         runs[i] = <int32_t>(no_run if alive else run)
-        out[n_collected] = <uint32_t>(first + i)
-        n_collected += alive
-    return n_collected
+        picked[n_picked] = <uint8_t>i
+        n_picked += alive
+    return n_picked
 
 
 def collect_size(Py_ssize_t n_runs):

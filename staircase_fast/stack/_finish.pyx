@@ -10,20 +10,14 @@ Preconditions: at least one item, finite numbers, no NaN except the one above.
 """
 
 from libc.math cimport INFINITY, NAN
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._exact cimport unpacked
-from staircase_fast.arithmetic._types cimport bits_of, double_of, floating, number
-from staircase_fast.stack._plan cimport live_before
-from staircase_fast.stack._sort cimport RankedRow, rank_of, score_of, sort_rows
+from staircase_fast.arithmetic._types cimport double_of
+from staircase_fast.stack._sort cimport RankedRow, score_of, sort_rows
 from staircase_fast.stack._push_rows cimport push_rows
 from staircase_fast.stack._stack cimport Stack, empty_stack, finish, push_sums, sum_t
-from staircase_fast.staircase._cells cimport Map, bucket_of, map_of
-
-cdef enum:
-    AHEAD = 16                # rows are prefetched this many rows ahead
 
 ctypedef struct Items:
     double *x
@@ -34,35 +28,6 @@ ctypedef struct Items:
     Py_ssize_t n
 
 
-def gather(
-    const floating[::1] scores not None,      # IN
-    const number[::1] targets not None,       # IN
-    const double[::1] weights not None,       # IN  or empty: all are 1
-    const uint32_t[::1] collected not None,   # IN  numbers of rows
-    const double[:, ::1] bucket_map not None,  # IN  Cell
-    const uint64_t[::1] directory not None,   # IN
-    uint64_t[:, ::1] rows not None,           # OUT RankedRow
-    int32_t[::1] places not None,             # OUT number of live buckets before the row's bucket
-):
-    """Copy the collected rows."""
-    cdef Map cells = map_of(bucket_map)
-    cdef Py_ssize_t i, row, n = collected.shape[0]
-    cdef RankedRow *out
-    with nogil:
-        for i in range(n):
-            row = collected[min(i + AHEAD, n - 1)]
-            prefetch(&scores[row])
-            prefetch(&targets[row])
-            if weights.shape[0]:
-                prefetch(&weights[row])
-            row = collected[i]
-            out = <RankedRow *>&rows[i, 0]
-            out.rank = rank_of(scores[row])
-            out.y = bits_of(<double>targets[row])
-            out.w = bits_of(weights[row] if weights.shape[0] else 1.0)
-            places[i] = <int32_t>live_before(&directory[0], bucket_of(cells, scores[row]))
-
-
 def arrange(
     const uint64_t[:, ::1] rows not None,     # IN  RankedRow
     const int32_t[::1] places not None,       # IN
@@ -70,18 +35,17 @@ def arrange(
     uint64_t[:, ::1] arranged not None,       # OUT RankedRow, by bucket
 ):
     """Order the rows by bucket: a counting sort."""
-    cdef Py_ssize_t i, q, place, n_live = ends.shape[0] - 1
+    cdef Py_ssize_t i, q, n_live = ends.shape[0] - 1
     cdef RankedRow *out = <RankedRow *>&arranged[0, 0]
     with nogil:
         memset(&ends[0], 0, (n_live + 1) * sizeof(Py_ssize_t))
         for i in range(places.shape[0]):
-            ends[min(places[i], n_live - 1) + 1] += 1     # a score that changed during the call may be beyond them
+            ends[places[i] + 1] += 1
         for q in range(n_live):
             ends[q + 1] += ends[q]
         for i in range(places.shape[0]):      # ends[q] moves from the start to the end of live bucket q
-            place = min(places[i], n_live - 1)
-            out[ends[place]] = (<const RankedRow *>&rows[i, 0])[0]
-            ends[place] += 1
+            out[ends[places[i]]] = (<const RankedRow *>&rows[i, 0])[0]
+            ends[places[i]] += 1
 
 
 def sort_buckets(

@@ -98,7 +98,9 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
     live_buckets = LiveBuckets(n_live, bucket_map, directory, atoms, atom_runs)
 
-    labels = table.shape[1] == 1
+    labels = are_labels(rows)
+    if not labels:
+        del table  # the memory is needed for collected rows
     found, runs = collect(rows, scale, live_buckets, shares, summed=not labels)
     if labels:
         _collect.sum_labels(table, directory, atom_runs, *found, *runs)
@@ -180,16 +182,14 @@ def collect(rows: Rows, scale: Scale, live: LiveBuckets, shares: list[slice], *,
 
     def scan(part: slice) -> tuple[LiveRows, Runs]:
         runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
-        numbers = np.empty(part.stop - part.start + 1, dtype=np.uint32)  # unused memory costs nothing
+        size = part.stop - part.start  # memory that remains unused costs nothing
+        found = LiveRows(np.empty((size, 3), dtype=np.uint64), np.empty(size, dtype=np.int32))
         work = np.zeros(_collect.collect_size(n_runs), dtype=np.uint8)
         n_found = _collect.collect(
-            rows.scores[part], rows.targets[part], rows.weights[part], part.start,
-            live.bucket_map, live.directory, live.atoms, live.atom_runs, scale, summed, _VECTORS,
-            numbers, *runs, work,
+            rows.scores[part], rows.targets[part], rows.weights[part], live.bucket_map, live.directory, live.atoms,
+            live.atom_runs, scale, summed, _VECTORS, *found, *runs, work,
         )  # fmt: skip
-        found = LiveRows(np.empty((n_found, 3), dtype=np.uint64), np.empty(n_found, dtype=np.int32))
-        _finish.gather(*rows[:3], numbers[:n_found], live.bucket_map, live.directory, *found)
-        return found, runs
+        return LiveRows._make(column[:n_found] for column in found), runs
 
     found, runs = zip(*threads.each(scan, shares), strict=True)
     for others in runs[1:]:

@@ -22,7 +22,7 @@ from staircase_fast.bisection.samples import Samples
 from staircase_fast.calibration import _venn
 from staircase_fast.groups import _groups, grouped
 from staircase_fast.inputs.rows import check_weights
-from staircase_fast.stack import _finish, _sorted_rows, _sorting, survey
+from staircase_fast.stack import _sorted_rows, _sorting, survey
 from staircase_fast.staircase import _lookup
 from staircase_fast.streams import _online, _score_sums, runs
 
@@ -66,15 +66,6 @@ def test_a_sort_stays_within_its_arrays(guarded, weighted):
     _sorting.sort_columns(
         scores, np.zeros(n, np.uint64), weights, scores, y, w, guarded(_sorting.work_size(n), np.uint8)
     )
-
-
-def test_rows_beyond_all_live_buckets_are_arranged_within_the_array(guarded):
-    places = np.array([0, 2, 1, 2, 0], dtype=np.int32)  # there are two live buckets, 0 and 1
-    rows = np.arange(15, dtype=np.uint64).reshape(5, 3)
-    ends, arranged = guarded(3, np.intp), guarded((6, 3), np.uint64)
-    _finish.arrange(rows, places, ends, arranged)
-    assert ends[:2].tolist() == [2, 5]
-    assert sorted(arranged[:5, 0].tolist()) == [0, 3, 6, 9, 12]
 
 
 def test_a_fit_without_remaining_rows_raises_an_error():
