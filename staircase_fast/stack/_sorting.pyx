@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t
 
 from staircase_fast.arithmetic._types cimport floating
 from staircase_fast.stack._scatter cimport (
-    bits, insert_columns as insert, looks_sorted as looks, sort_columns as sort, work_bytes,
+    bits, insert_columns, looks_sorted, sort_columns as sort, work_bytes,
 )
 
 
@@ -23,32 +23,19 @@ def sort_columns(
     floating[::1] x not None,                 # OUT
     bits[::1] y not None,                     # OUT
     double[::1] w not None,                   # OUT or empty
-    uint8_t[::1] work not None,               # work: work_size(n) bytes
+    uint8_t[::1] work not None,               # work: work_size(n) bytes; or empty: sort only nearly sorted rows
 ):
-    """Sort the rows into x, y and w; the order of equal scores is unspecified but reproducible."""
+    """Sort the rows into x, y and w; the order of equal scores is unspecified but reproducible.
+
+    Return whether they are sorted.
+    """
     cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
     cdef double *w_out = &w[0] if weights.shape[0] else NULL
+    cdef Py_ssize_t n = scores.shape[0]
+    cdef bint done = True
     with nogil:
-        sort(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out, &work[0])
-
-
-def looks_sorted(const floating[::1] scores not None):
-    """Whether rows are worth sorting by `insert_columns`."""
-    return bool(looks(&scores[0], scores.shape[0]))
-
-
-def insert_columns(
-    const floating[::1] scores not None,      # IN  nearly sorted
-    const bits[::1] targets not None,         # IN
-    const double[::1] weights not None,       # IN  or empty
-    floating[::1] x not None,                 # OUT
-    bits[::1] y not None,                     # OUT
-    double[::1] w not None,                   # OUT or empty
-):
-    """Sort the rows into x, y and w by insertion; return whether few moves were enough."""
-    cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
-    cdef double *w_out = &w[0] if weights.shape[0] else NULL
-    cdef bint done
-    with nogil:
-        done = insert(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out)
+        if work.shape[0]:
+            sort(&scores[0], &targets[0], w_in, n, &x[0], &y[0], w_out, &work[0])
+        else:
+            done = looks_sorted(&scores[0], n) and insert_columns(&scores[0], &targets[0], w_in, n, &x[0], &y[0], w_out)
     return bool(done)

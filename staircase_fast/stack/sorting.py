@@ -10,6 +10,7 @@ from staircase_fast.losses.rows import Rows
 from staircase_fast.stack import _sorting
 
 _FEW_ROWS = 4096
+_NO_WORK = np.empty(0, dtype=np.uint8)
 _ASCENDING = Order(-1, 1, tied=True)  # there may be ties
 
 
@@ -31,11 +32,10 @@ def in_score_order(rows: Rows) -> Rows:
 
 def repaired(rows: Rows) -> Rows:
     """The rows, sorted by insertion if they are nearly sorted."""
-    if rows.order.sign == 0 and len(rows.scores) >= _FEW_ROWS and _sorting.looks_sorted(rows.scores):
-        given, out = _columns(rows)
-        if _sorting.insert_columns(*given, *out):
-            return _sorted_rows(rows, *out)
-    return rows
+    if rows.order.sign != 0 or len(rows.scores) < _FEW_ROWS:
+        return rows
+    given, out = _columns(rows)
+    return _sorted_rows(rows, *out) if _sorting.sort_columns(*given, *out, _NO_WORK) else rows
 
 
 def _columns(rows: Rows) -> tuple[list[Column], list[Column]]:
