@@ -3,13 +3,13 @@
 Rows in score order are pushed onto a stack of blocks; blocks merge while the left mean is at least the right one
 (`_stack.pxd`; start reading there).  Each row is pushed once and each merge removes one block, so the fit takes O(n).
 
-Sorted rows go onto the stack directly (`sorted_rows.py`, `_rows.pxd`, `_push_rows.pxd`).  Unsorted rows are usually not
-sorted: the survey (`survey.py`) finds the few per cent of rows that can be step boundaries, and only those are sorted
-and pushed.
+Sorted rows go onto the stack directly (`sorted_rows.py`, `_rows.pxd`, `_push_rows.pxd`), nearly sorted ones after an
+insertion sort (`sorting.py`).  Other rows are usually not sorted: the survey (`survey.py`) finds the few per cent of
+rows that can be step boundaries, and only those are sorted and pushed.
 
     survey   sum the rows of each bucket, in any order       _survey.pyx, _summary.pxd
     plan     find the buckets that can contain a boundary    _plan.pxd
-    collect  gather the rows of those buckets, sum the rest  _collect.pyx
+    collect  gather the rows of those buckets, sum the rest  _collect.pyx, _run_sums.pxd
     finish   sort the gathered rows, and push all in order   _finish.pyx
 
 Up to 250,000 rows (65,536 labels), checks, sort and stack are one compiled call (`_small.pyx`, `_small_fit.pxd`);

@@ -25,7 +25,7 @@ from staircase_fast.staircase.steps import Steps
 FEW_ROWS = _small.MOST_LABELS
 _ROWS_PER_BUCKET = 16
 _ROWS_TO_SORT_IN_THREADS = 20_000
-_MANY_LIVE = 0.18  # share of rows in live buckets from which on sorting all rows is as fast
+_MANY_LIVE = 0.2  # share of rows in live buckets from which on sorting all rows is as fast
 _LIVE_ROWS_PER_STEP = 700  # measured for normal and Poisson noise
 _SUMMARY_BYTES = 16
 _VECTORS = _scan.has_vectors()
