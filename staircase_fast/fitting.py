@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import scale_of, summary_of
+from staircase_fast.bisection import _small as few
 from staircase_fast.bisection import solve
 from staircase_fast.bisection.samples import samples_of
 from staircase_fast.inputs import options
@@ -128,7 +129,7 @@ def fit(
         time.monotonic() + options.check_seconds(max_seconds),
         threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
     )  # fmt: skip
-    stairs = _fit_few(scores, targets, sample_weight, the_loss, rising, bounds)
+    stairs = _fit_few(scores, targets, sample_weight, the_loss, rising, bounds, budget)
     if stairs is not None:
         return stairs
     columns = inputs.read_columns(scores, targets, sample_weight)
@@ -136,11 +137,18 @@ def fit(
     return of_columns(columns, the_loss, rising, bounds, budget, n_threads)
 
 
-def _fit_few(x: object, y: object, w: object, loss: Loss, rising: bool | None, bounds: Bounds) -> Staircase | None:
+def _fit_few(
+    x: object, y: object, w: object, loss: Loss, rising: bool | None, bounds: Bounds, budget: solve.Budget
+) -> Staircase | None:
     """The fit in one compiled call; None if there are many rows, or if rows must be converted or refused first."""
-    if rising is None or not loss.is_mean or loss.per_sample:
+    if rising is None:
         return None
-    table = _small.fit(x, y, w, *loss.target_range, not rising, *limits_of(loss, bounds))
+    table = None
+    if loss.is_mean:
+        if not loss.per_sample:
+            table = _small.fit(x, y, w, *loss.target_range, not rising, *limits_of(loss, bounds))
+    elif few.supports(loss) and budget.is_unlimited:
+        table = few.fit(x, y, w, loss, not rising, *options.check_bounds(bounds))
     return None if table is None else Staircase._of_table(table, loss, rising)
 
 
@@ -148,12 +156,12 @@ def of_columns(
     columns: Columns, loss: Loss, rising: bool | None, bounds: Bounds, budget: solve.Budget, n_threads: int | None
 ) -> Staircase:
     """The staircase of columns of equal length whose entries have not been checked."""
-    if not loss.is_mean:
-        return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
     x, y, w = columns
-    stairs = _fit_few(x, y, w if len(w) else None, loss, rising, bounds)
+    stairs = _fit_few(x, y, w if len(w) else None, loss, rising, bounds, budget)
     if stairs is not None:
         return stairs
+    if not loss.is_mean:
+        return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
     limits = limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(x))
     # directions are compared by the means of steps, which are unknown once values are clipped to bounds
@@ -287,7 +295,9 @@ def isotonic_regression(
     if not the_loss.is_mean:
         places = np.arange(n, dtype=np.float64)
         columns, budget = (places, targets, w), solve.Budget(n_threads=workers)
-        stairs = _by_loss(columns, the_loss, rising, None, budget, ("y", "weights"))
+        stairs = _fit_few(places, targets, w if len(w) else None, the_loss, rising, None, budget)
+        if stairs is None:
+            stairs = _by_loss(columns, the_loss, rising, None, budget, ("y", "weights"))
         starts = np.append(stairs.left.astype(np.intp), n)
         starts[0] = 0
         return IsotonicResult(stairs.predict(places), stairs.weights.copy(), starts)

@@ -24,29 +24,42 @@ positive.
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._branchless cimport greater
-from staircase_fast.bisection._prefix_minimum cimport CHUNK, Chunk, Cut, add_slopes, new_cut
-from staircase_fast.bisection._split_run cimport Output, Run, split_run
-from staircase_fast.losses._slopes cimport (
-    Model, Slopes, fill_errors, fill_slopes, is_ill_conditioned, levels_off, model_of,
+from staircase_fast.bisection._blocks cimport Block, Limits, blocks_of, limit_blocks
+from staircase_fast.bisection._prefix_minimum cimport Cut, new_cut
+from staircase_fast.bisection._search cimport (
+    BAD_SLOPE, MORE_ROWS, NO_MEMORY, Rows, Search, SearchStatus, add_run, free_search, new_search, run_between_targets,
+    search_rows, sum_slopes,
 )
+from staircase_fast.bisection._split_run cimport Output, Run, split_run
+from staircase_fast.losses._slopes cimport model_of
 
+cdef const double[::1] empty = np.empty(0)
 cdef Run one_run
 RUN = np.asarray(<Run[:1]>&one_run).dtype
 CUT_SIZE = sizeof(Cut)        # bytes that a Share keeps between calls
 
-ctypedef struct Rows:
-    Model model
-    const double *y
-    const double *w           # or NULL: all are 1
-    const uint8_t *ends       # whether a score ends at a row, or NULL: at each
-    bint integers             # big parts of slopes times weights are small integers
-    const double *tail        # slopes computed in Python, or NULL
-    const double *curvature
-    Py_ssize_t bad            # first row with an invalid derivative, or -1
+
+cdef Rows rows_of(problem, const double[::1] tail, const double[::1] curvature) except *:
+    """The rows of a rounds.Problem, whose arrays must stay alive; slopes computed in Python, or empty arrays."""
+    cdef const double[::1] parameters = problem.parameters, targets = problem.targets, weights = problem.weights
+    cdef const uint8_t[::1] ends = problem.ends
+    cdef Rows rows
+    rows.model = model_of(problem, parameters, True)
+    rows.y = &targets[0]
+    rows.w = &weights[0] if weights.shape[0] else NULL
+    rows.ends = &ends[0] if ends.shape[0] else NULL
+    rows.integers = problem.has_integer_slopes
+    rows.tail = &tail[0] if tail.shape[0] else NULL
+    rows.curvature = &curvature[0] if curvature.shape[0] else NULL
+    rows.bad = -1
+    return rows
 
 
 def cut_runs(
@@ -62,24 +75,14 @@ def cut_runs(
 
     Return the first row where a user's derivative is NaN or decreases, or -1.
     """
-    cdef const double[::1] parameters = problem.parameters, targets = problem.targets, weights = problem.weights
-    cdef const uint8_t[::1] ends = problem.ends
     cdef Run[::1] runs = share.runs, still_open = share.open, done = share.done
     cdef uint8_t[::1] state = share.state
     cdef Py_ssize_t next_run = share.next, n_runs = runs.shape[0]
     cdef const Run *run = &runs[0]
     cdef Cut *cut = <Cut *>&state[0]
-    cdef Rows rows
+    cdef Rows rows = rows_of(problem, tail, curvature)
     cdef Output out = Output(halve, tol, NULL, &still_open[0], share.n_open, &done[0], share.n_done)
-    out.y = &targets[0] if problem.has_location else NULL
-    rows.model = model_of(problem, parameters, True)
-    rows.y = &targets[0]
-    rows.w = &weights[0] if weights.shape[0] else NULL
-    rows.ends = &ends[0] if ends.shape[0] else NULL
-    rows.integers = problem.has_integer_slopes
-    rows.tail = &tail[0] if tail.shape[0] else NULL
-    rows.curvature = &curvature[0] if curvature.shape[0] else NULL
-    rows.bad = -1
+    out.y = rows.y if problem.has_location else NULL
     with nogil:
         while next_run < n_runs and max_rows > 0 and rows.bad < 0:
             if cut.next < run[next_run].start or cut.next >= run[next_run].end or cut.rest.part.end == 0:
@@ -93,37 +96,105 @@ def cut_runs(
     return rows.bad
 
 
-cdef Py_ssize_t sum_slopes(Rows *rows, const Run *run, Cut *cut, Py_ssize_t max_rows) noexcept nogil:
-    """Add the slopes of up to `max_rows` rows at the cut; return how many were added."""
-    cdef double[CHUNK] big
-    cdef double[CHUNK] tail
-    cdef double[CHUNK] curvature
-    cdef double[CHUNK] errors
-    cdef Slopes slopes = Slopes(&big[0], &tail[0], &curvature[0])
-    cdef Py_ssize_t begin = cut.next, i
-    cdef Chunk chunk = Chunk(NULL, &tail[0], &curvature[0], NULL, NULL, NULL, 0, rows.integers)
-    if rows.tail == NULL and levels_off(&rows.model):
-        chunk.big = &big[0]
-    if rows.tail == NULL and is_ill_conditioned(&rows.model):
-        chunk.errors = &errors[0]
-    while cut.next < run.end and cut.next - begin < max_rows:
-        i = cut.next
-        chunk.n = min(CHUNK, run.end - i)
-        if rows.w != NULL:
-            chunk.weights = rows.w + i
-        if rows.ends != NULL:
-            chunk.ends = rows.ends + i
-        if rows.tail != NULL:
-            chunk.tail = rows.tail + i
-            chunk.curvature = rows.curvature + i
-        else:
-            rows.bad = fill_slopes(&rows.model, rows.y, i, chunk.n, &run.cut, 0, slopes)
-            if rows.bad >= 0:
-                break
-            if chunk.errors != NULL:
-                fill_errors(&rows.model, rows.y, i, chunk.n, run.cut, slopes, errors)
-        add_slopes(cut, chunk)
-    return cut.next - begin
+def finish_runs(
+    problem,                                  # IN  rounds.Problem without Python slopes
+    const Run[::1] runs not None,             # IN
+    Py_ssize_t rows_at_once,                  # IN  check for signals after about this many rows
+):
+    """Cut runs until all are finished.
+
+    Return the finished runs; the first row where a user's derivative is NaN or decreases, or -1; and the cut there.
+    """
+    cdef Rows rows = rows_of(problem, empty, empty)
+    cdef Search search = new_search(rows.y if problem.has_location else NULL)
+    cdef SearchStatus status = MORE_ROWS
+    cdef Py_ssize_t i
+    cdef Run[::1] done
+    try:
+        for i in range(runs.shape[0]):
+            if not add_run(&search, runs[i]):
+                raise MemoryError
+        while status == MORE_ROWS:
+            with nogil:
+                status = search_rows(&search, &rows, rows_at_once)
+            PyErr_CheckSignals()
+        if status == NO_MEMORY:
+            raise MemoryError
+        found = np.empty(search.out.n_done, dtype=RUN)
+        if search.out.n_done:
+            done = found
+            memcpy(&done[0], search.out.done, search.out.n_done * sizeof(Run))
+        return found, rows.bad, search.out.open[search.out.n_open - 1].cut if status == BAD_SLOPE else INFINITY
+    finally:
+        free_search(&search)
+
+
+def make_blocks(
+    Run[::1] runs not None,                   # IN, OUT in any order; changed
+    const double[::1] targets not None,       # IN
+    bint at_targets,                          # IN  each value is a target
+):
+    """Return columns of blocks in order: first row, value, lower and upper bound."""
+    cdef Py_ssize_t n = runs.shape[0]
+    cdef const double *y = &targets[0] if at_targets else NULL
+    cdef Block *blocks = <Block *>PyMem_RawMalloc(max(n, 1) * sizeof(Block))
+    if blocks == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            n = blocks_of(&runs[0], n, y, blocks)
+        return columns_of(blocks, n)
+    finally:
+        PyMem_RawFree(blocks)
+
+
+def limit_values(
+    const int64_t[:] starts not None,         # IN  blocks, as in make_blocks
+    const double[:] values not None, const double[:] lower not None, const double[:] upper not None,
+    const double[::1] targets not None,       # IN
+    bint within_targets,                      # IN  values lie between the targets of their block
+    bint infinite,                            # IN  the largest floats stand for infinities
+    double lo, double hi,                     # IN  bounds on values
+):
+    """Return the columns of blocks with values in order and within limits."""
+    cdef Py_ssize_t i, n = starts.shape[0]
+    cdef Limits limits = Limits(NULL, infinite, lo, hi)
+    cdef Block *blocks = <Block *>PyMem_RawMalloc(n * sizeof(Block))
+    if blocks == NULL:
+        raise MemoryError
+    if within_targets:
+        limits.y = &targets[0]
+    try:
+        with nogil:
+            for i in range(n):
+                blocks[i] = Block(starts[i], values[i], lower[i], upper[i], values[i])
+            n = limit_blocks(blocks, n, targets.shape[0], &limits)
+        return columns_of(blocks, n)
+    finally:
+        PyMem_RawFree(blocks)
+
+
+cdef tuple columns_of(const Block *blocks, Py_ssize_t n):
+    cdef int64_t[::1] starts
+    cdef double[:, ::1] heights
+    cdef Py_ssize_t i
+    first, columns = np.empty(n, dtype=np.int64), np.empty((3, n))
+    starts, heights = first, columns
+    for i in range(n):
+        starts[i] = blocks[i].start
+        heights[0, i] = blocks[i].value
+        heights[1, i] = blocks[i].lo
+        heights[2, i] = blocks[i].hi
+    return first, *columns
+
+
+def first_run(const double[::1] targets not None, double low, double high):
+    """One run of all rows, whose values lie between the least and the greatest target."""
+    cdef Run[::1] run
+    found = np.empty(1, dtype=RUN)
+    run = found
+    run[0] = run_between_targets(&targets[0], targets.shape[0], low, high)
+    return found
 
 
 # Slopes that a Python function computes: one call per round for all open rows (rounds.PythonSlopes).

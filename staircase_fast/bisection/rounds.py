@@ -136,6 +136,28 @@ class Rounds:
         self.restart()
         return True
 
+    def finish(self) -> None:
+        """Cut all open runs until they are finished, run by run; only for losses that are not a Python function."""
+
+        def work(part: slice) -> NDArray[np.void]:
+            done, bad, cut = _rounds.finish_runs(self.problem, self._shares[part.start].runs, ROWS_AT_ONCE)
+            self._refuse_slope(bad, cut)
+            return np.asarray(done)
+
+        # the first rounds leave enough runs to share
+        while len(self.open) and self.n_threads > 1 and len(self.open) < 8 * self.n_threads and self.n_rounds < 8:
+            self.cut_all(halve=False, tol=0.0, deadline=np.inf)
+        self.done += threads.each(work, [slice(share, share + 1) for share in range(len(self._shares))])
+        self.open = self.open[:0]
+
+    def _refuse_slope(self, bad: int, cut: float) -> None:
+        """Raise an error for the derivative of this row at the cut, unless it is -1."""
+        if bad >= 0:
+            assert isinstance(self.loss, Custom)
+            slope, y = np.empty((3, 1)), self.problem.targets[bad : bad + 1]
+            _losses.slopes(self.problem, self.problem.parameters, np.array([cut]), y, slope)
+            refuse_slope(slope[1, 0], cut, bad, self.loss.numbers)
+
     def _cut_share(self, number: int, halve: bool, tol: float, deadline: float) -> bool:
         """Cut the remaining runs of a share; False if the deadline came first."""
         share = self._shares[number]
@@ -145,12 +167,7 @@ class Rounds:
                 return False
             bad = _rounds.cut_runs(self.problem, share, tail, curvature, halve, tol, ROWS_AT_ONCE)
             if bad >= 0:
-                assert isinstance(self.loss, Custom)
-                z, slope = share.runs["cut"][share.next : share.next + 1], np.empty((3, 1))
-                _losses.slopes(
-                    self.problem, self.problem.parameters, z.copy(), self.problem.targets[bad : bad + 1], slope
-                )
-                refuse_slope(slope[1, 0], z[0], bad, self.loss.numbers)
+                self._refuse_slope(bad, float(share.runs["cut"][share.next]))
         return True
 
     def narrow_known(self) -> None:
@@ -179,41 +196,18 @@ class Rounds:
         inside = (unfinished["lo"] < unfinished["cut"]) & (unfinished["cut"] < unfinished["hi"])
         unfinished["value"] = np.where(inside, unfinished["cut"], 0.5 * unfinished["lo"] + 0.5 * unfinished["hi"])
         runs = np.concatenate([*self.done, unfinished])
-        runs = runs[np.argsort(runs["start"], kind="stable")]
-        least, greatest = runs[runs["side"] <= 0], runs[runs["side"] >= 0]
-        if self.loss.minimises_at_targets and not len(self.open):
-            # slopes jump at targets, so minimisers are targets; rounding may have hidden that
-            _move_to_targets(least, self.problem.targets, "hi", np.less_equal, np.maximum)
-            _move_to_targets(greatest, self.problem.targets, "lo", np.greater_equal, np.minimum)
-        if not runs["side"].any() or not len(least) or not len(greatest):
-            runs = least if len(least) else greatest
-            return Blocks(*(runs[name].copy() for name in ("start", "value", "lo", "hi")))
-        starts = np.union1d(least["start"], greatest["start"])
-        one, two = (side[np.searchsorted(side["start"], starts, side="right") - 1] for side in (least, greatest))
-        # a block that may have several values was solved without its neighbours, which limit them
-        low, lower = (np.maximum.accumulate(one[name]) for name in ("value", "lo"))
-        high, upper = (np.minimum.accumulate(two[name][::-1])[::-1] for name in ("value", "hi"))
-        values = np.where(low == high, low, 0.5 * low + 0.5 * high)
-        return Blocks(starts, values, np.minimum(lower, values), np.maximum(upper, values))
-
-
-def _move_to_targets(
-    runs: NDArray[np.void], targets: NDArray[np.float64], bound: str, within: np.ufunc, nearest: np.ufunc
-) -> None:
-    """Set the value of each run to the nearest of its targets within a bound, or of all if none is within."""
-    if len(runs):
-        worst = -np.inf if nearest is np.maximum else np.inf
-        beyond = np.minimum if nearest is np.maximum else np.maximum
-        inside = within(targets, np.repeat(runs[bound], runs["end"] - runs["start"]))
-        found = nearest.reduceat(np.where(inside, targets, worst), runs["start"])
-        found = np.where(found == worst, beyond.reduceat(targets, runs["start"]), found)
-        runs["value"] = np.where(runs["lo"] < runs["hi"], found, runs["value"])  # others are at a bound
-        runs["lo"], runs["hi"] = np.minimum(runs["lo"], runs["value"]), np.maximum(runs["hi"], runs["value"])
+        at_targets = self.loss.minimises_at_targets and not len(self.open)
+        return Blocks(*_rounds.make_blocks(runs, self.problem.targets, at_targets))
 
 
 def first_run(n: int, lo: float, hi: float, cut: float, untested: int = 0) -> NDArray[np.void]:
     """One run of all rows."""
     return np.array([(0, n, lo, hi, np.nan, np.nan, cut, 0.0, np.nan, 0, untested, 0, 0)], dtype=RUN)
+
+
+def run_between(targets: NDArray[np.float64]) -> NDArray[np.void]:
+    """One run of all rows, whose values lie between the least and the greatest target."""
+    return np.asarray(_rounds.first_run(targets, targets.min(), targets.max()), dtype=RUN)
 
 
 def runs_between(

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, extent_of, scale_of
-from staircase_fast.bisection.rounds import LARGEST, Blocks
+from staircase_fast.bisection import _rounds
+from staircase_fast.bisection.rounds import Blocks
 from staircase_fast.inputs.columns import Column
 from staircase_fast.losses import Loss, units
 from staircase_fast.losses.rows import Rows
@@ -101,14 +102,8 @@ def steps_of(
     `infinite`: the largest floats stand for infinities.  `within_targets`: values lie between the targets of their
     block, so rounding must not move them out.
     """
-    if within_targets:
-        low, high = (ufunc.reduceat(samples.targets, blocks.starts) for ufunc in (np.minimum, np.maximum))
-        blocks = Blocks(blocks.starts, *(np.clip(column, low, high) for column in blocks[1:]))
-    values = np.maximum.accumulate(blocks.values)  # rounding must not change their order either
-    columns = [values, np.minimum(blocks.lower, values), np.maximum(blocks.upper, values)]
-    if infinite:
-        columns = [np.where(np.abs(one) >= LARGEST, np.copysign(np.inf, one), one) for one in columns]
-    blocks = _merge_equal(Blocks(blocks.starts, *(np.clip(column, *bounds) + 0.0 for column in columns)))
+    limited = _rounds.limit_values(*blocks, samples.targets, within_targets, infinite, *bounds)
+    blocks = Blocks(*limited)
     starts, stops = blocks.starts, np.append(blocks.starts[1:], len(samples.targets))
     counts = stops - starts
     weights = counts.astype(np.float64)
@@ -118,12 +113,3 @@ def steps_of(
     left, right = (samples.scores[index].astype(np.float64) for index in (starts, stops - 1))
     steps = Steps(left, right, blocks.values, weights, counts, blocks.lower, blocks.upper)
     return sorted_rows.turned(steps) if decreasing else steps
-
-
-def _merge_equal(blocks: Blocks) -> Blocks:
-    """Neighbours with equal values are one block."""
-    first = np.flatnonzero(np.append(True, blocks.values[1:] != blocks.values[:-1]))
-    if len(first) == len(blocks.values):
-        return blocks
-    lower, upper = np.minimum.reduceat(blocks.lower, first), np.maximum.reduceat(blocks.upper, first)
-    return Blocks(blocks.starts[first], blocks.values[first], lower, upper)

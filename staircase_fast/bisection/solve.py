@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from staircase_fast.staircase.result import Staircase
 
 _TINY_EXPONENTS = 2.0**-900  # Linex with smaller exponents is a square: exponentials would underflow
-_SAMPLE = 1 << 14  # rows that determine the first cut
 _LOG_ODDS = 1500.0  # bounds the log-odds of sums of weights and positive targets
 
 
@@ -93,6 +92,8 @@ SOLVERS: dict[str, Callable[[Samples, Loss, Budget], Blocks]] = {
 def _run_rounds(samples: Samples, loss: Loss, budget: Budget, first: NDArray[np.void] | None = None) -> Blocks:
     """Blocks after all rounds that the budget allows."""
     runs = rounds_of(samples, loss, first, n_threads=budget.n_threads)
+    if budget.is_unlimited and not loss.in_python:
+        runs.finish()
     while len(runs.open) and runs.n_rounds < budget.rounds:
         if not runs.cut_all(halve=False, tol=budget.tol, deadline=budget.deadline):
             break
@@ -166,13 +167,7 @@ def rounds_of(
 
 def _runs_of_targets(samples: Samples, loss: Loss) -> NDArray[np.void]:
     """Values lie between the least and the greatest target."""
-    low, high = float(samples.targets.min()), float(samples.targets.max())
-    with np.errstate(all="ignore"):
-        cut = low + float(np.mean(samples.targets[:: 1 + len(samples.targets) // _SAMPLE] - low))
-    if not math.isfinite(cut):
-        cut = 0.5 * low + 0.5 * high
-    below, above = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
-    first = rounds.first_run(len(samples.targets), max(below, -rounds.LARGEST), min(above, rounds.LARGEST), cut)
+    first = rounds.run_between(samples.targets)
     first = np.repeat(first, len(rounds.SIDES[loss.side]))
     first["side"] = rounds.SIDES[loss.side]
     return first

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, scale_of
+from staircase_fast.bisection import _small as few
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.fitting import costs_no_more, limits_of, of_columns
@@ -29,6 +30,7 @@ from staircase_fast.staircase.steps import Steps
 from staircase_fast.typing import Bounds, ColumnLike, Direction
 
 _COLUMNS = ("scores", "targets", "sample_weight")
+_ROWS_AT_ONCE = 1 << 16  # some milliseconds of work between checks for signals
 
 
 class Options(NamedTuple):
@@ -79,8 +81,8 @@ def fit_groups(
 
     Notes
     -----
-    If the loss is minimised by the mean, one kernel call fits many small groups.  Under other losses, each group costs
-    a call of `fit`.
+    One kernel call fits many small groups.  Each group costs a call of `fit` if the loss is `Custom` or an
+    `UpdateRule`, or if it is not minimised by the mean and `increasing` is "auto".
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 
@@ -200,7 +202,7 @@ def _fit(columns: Columns, column: GroupColumn, options: Options) -> StaircaseMa
     present = _find_present(column, groups, w) if w_extent.lowest == 0 else None
     exact = y.dtype.kind == "f" or max(-y_extent.lowest, y_extent.highest) < 2**53  # as in `survey.suits`
     if not loss.is_mean or not exact or len(w) * w_extent.highest == np.inf:
-        return _fit_one_by_one(columns, column, groups, options)
+        return _fit_by_loss(columns, column, groups, options)
     present_groups = groups
     if present is not None:
         columns = x[present], y[present], w[present]
@@ -296,29 +298,65 @@ def _order(groups: grouped.Groups) -> NDArray[np.intp]:
     return np.argsort(groups.numbers, kind="stable")
 
 
-def _fit_one_by_one(columns: Columns, column: GroupColumn, groups: grouped.Groups, options: Options) -> StaircaseMap:
-    order, ends = _order(groups), np.append(0, np.cumsum(groups.sizes))
-    x, y, w = columns
-    limits = solve.Budget(n_threads=threads.num_threads(options.n_threads, threads.ROWS_EACH))
-    found: list[Staircase] = []
-    for place in np.flatnonzero(groups.sizes).tolist():
-        rows = order[ends[place] : ends[place + 1]]
-        loss = options.loss.of_rows(rows) if options.loss.per_sample else options.loss
-        own = x[rows], y[rows], w[rows] if len(w) else w
+def _fit_by_loss(columns: Columns, column: GroupColumn, groups: grouped.Groups, options: Options) -> StaircaseMap:
+    """Fits under other losses, and of rows that `_fit_means` does not support."""
+    order, borders = _order(groups), np.append(0, np.cumsum(groups.sizes))
+    x, y, w = (one[order] if len(one) else one for one in columns)
+    loss = options.loss.of_rows(order) if options.loss.per_sample else options.loss
+    n_steps, steps = np.full(len(groups.sizes), -1), np.empty((len(Steps._fields), 0))
+    if not loss.is_mean and options.rising is not None and few.supports(loss):
+        n_steps, steps = _fit_small_groups((x, y, w), borders, loss, options)
+    rising = np.full(len(n_steps), bool(options.rising))
+    budget = solve.Budget(n_threads=threads.num_threads(options.n_threads, threads.ROWS_EACH))
+    found = {}
+    for place in np.flatnonzero((n_steps < 0) & (groups.sizes > 0)).tolist():
+        own = slice(*borders[place : place + 2])
+        own_loss = loss.of_rows(own) if loss.per_sample else loss
         try:
-            found.append(of_columns(own, loss, options.rising, options.bounds, limits, options.n_threads))
+            stairs = of_columns(
+                (x[own], y[own], w[own]), own_loss, options.rising, options.bounds, budget, options.n_threads
+            )
         except InvalidInputError as error:
             error.group = column.key(place)
             if error.argument in _COLUMNS and error.index is not None:
-                error.index = int(rows[error.index])
+                error.index = int(order[own][error.index])
             raise
         except Exception as error:  # of a user's own function
             error.add_note(f"in group {column.key(place)!r}")
             raise
-    n_steps = np.zeros(len(groups.sizes), dtype=np.int64)
-    n_steps[groups.sizes > 0] = [stairs.n_steps for stairs in found]
-    exact = all(stairs.lower is stairs.values and stairs.upper is stairs.values for stairs in found)
-    names = Steps._fields[: 5 if exact else 7]
-    steps = Steps(*(np.concatenate([getattr(stairs, name) for stairs in found]) for name in names))
-    rising = np.array([stairs.increasing for stairs in found])
-    return _map_of(column, groups, grouped.Fitted(n_steps, steps), options.loss, rising)
+        found[place], rising[place] = stairs, stairs.increasing
+    fitted = _join(n_steps, steps, found)
+    return _map_of(column, groups, fitted, options.loss, rising[fitted.n_steps > 0])
+
+
+def _fit_small_groups(
+    columns: Columns, borders: NDArray[np.int64], loss: Loss, options: Options
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The number of steps of each group, -1 if it needs a call of `fit`; and the steps of all others in one table."""
+    x, y, w = (column.astype(np.float64, copy=False) for column in columns)
+    n_steps, limits = np.empty(len(borders) - 1, dtype=np.int64), check_bounds(options.bounds)
+    pieces = np.unique(np.searchsorted(borders, np.append(np.arange(0, len(x), _ROWS_AT_ONCE), len(x))))
+    workers = len(threads.parts(len(x), threads.num_threads(options.n_threads, len(x))))
+
+    def work(share: slice) -> list[NDArray[np.float64]]:
+        return [
+            few.fit_groups(x, y, w, loss, not options.rising, *limits, borders, *pieces[piece : piece + 2], n_steps)
+            for piece in range(share.start, share.stop)
+        ]
+
+    found = threads.each(work, threads.cut(len(pieces) - 1, workers))
+    return n_steps, np.concatenate([table for tables in found for table in tables], axis=1)
+
+
+def _join(n_steps: NDArray[np.int64], table: NDArray[np.float64], found: dict[int, Staircase]) -> grouped.Fitted:
+    """All groups in order: those in the table, and those that were fitted one by one."""
+    exact = not table.size and all(one.lower is one.values and one.upper is one.values for one in found.values())
+    columns = Steps(*table[:4], table[4].view(np.int64), *([] if exact else table[5:]))._asdict()
+    own = np.repeat(np.arange(len(n_steps)), np.maximum(n_steps, 0))
+    groups = np.concatenate([own, *(np.full(stairs.n_steps, place) for place, stairs in found.items())])
+    order = np.argsort(groups, kind="stable")
+    steps = Steps._make(
+        None if column is None else np.concatenate([column, *(getattr(one, name) for one in found.values())])[order]
+        for name, column in columns.items()
+    )
+    return grouped.Fitted(np.bincount(groups, minlength=len(n_steps)), steps)

@@ -109,11 +109,11 @@ class Staircase(documents.Saved):
 
     @classmethod
     def _of_table(cls, table: NDArray[np.float64], loss: Loss, increasing: bool) -> Staircase:
-        """The same from one array, whose rows are the first five columns; counts are stored as int64 bits."""
+        """The same from one array, whose rows are the columns, maybe without bounds; counts are int64 bits."""
         stairs = cls.__new__(cls)
         table.setflags(write=False)
-        left, right, values, weights, counts = table
-        stairs._set(left, right, values, weights, counts.view(np.int64), loss, increasing, values, values, None)
+        left, right, values, weights, counts, *bounds = table
+        stairs._set(left, right, values, weights, counts.view(np.int64), loss, increasing, *(bounds or [values] * 2), None)
         return stairs
 
     def _set_steps(self, steps: Steps, loss: Loss, increasing: bool) -> None:

@@ -16,7 +16,7 @@ from strategies import rows as any_rows
 
 import staircase_fast as sf
 from staircase_fast import threads
-from staircase_fast.groups import grouped
+from staircase_fast.groups import fits, grouped
 from staircase_fast.stack import survey
 
 try:
@@ -133,6 +133,28 @@ def test_each_group_is_fitted_under_any_loss_with_the_parameters_of_its_rows(nam
         if options["sample_weight"] is not None:
             options["sample_weight"] = options["sample_weight"] + 0.5
         check(problem.scores, problem.targets, groups, **options)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_many_groups_are_fitted_in_one_call_under_other_losses(n_threads, monkeypatch):
+    n, sizes = 3 * threads.ROWS_EACH, 50
+    x, groups = RNG.random(n), RNG.integers(0, n // sizes, n)
+    y, w = x + RNG.normal(size=n), RNG.integers(0, 4, n).astype(np.float64)
+    huge, large = 7, 11
+    y[groups == huge] *= 1e30  # needs a unit: fitted by a call of its own
+    groups[: fits.few.MOST_ROWS + 1] = large
+    calls, one_by_one = [], fits.of_columns
+    monkeypatch.setattr(fits, "of_columns", lambda own, *args: calls.append(len(own[0])) or one_by_one(own, *args))
+    loss = sf.losses.Huber(RNG.random(n) + 0.5)
+    found = sf.fit_groups(x, y, groups, sample_weight=w, loss=loss, increasing=False, n_threads=n_threads)
+    assert calls == [np.count_nonzero(groups == huge), np.count_nonzero(groups == large)]
+    assert list(found) == np.unique(groups).tolist()
+    for group in (0, 1, huge, 8, large, 12, n // sizes - 1):
+        own = groups == group
+        expected = sf.fit(
+            x[own], y[own], sample_weight=w[own], loss=loss.of_rows(np.flatnonzero(own)), increasing=False
+        )
+        assert_same_staircase(found[group], expected)
 
 
 def test_custom_losses_are_fitted_by_group():
