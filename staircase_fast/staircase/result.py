@@ -112,8 +112,8 @@ class Staircase(documents.Saved):
         """The same from one array, whose rows are the columns, maybe without bounds; counts are int64 bits."""
         stairs = cls.__new__(cls)
         table.setflags(write=False)
-        left, right, values, weights, counts, *bounds = table
-        stairs._set(left, right, values, weights, counts.view(np.int64), loss, increasing, *(bounds or [values] * 2), None)
+        left, right, values, weights, n, *more = table
+        stairs._set(left, right, values, weights, n.view(np.int64), loss, increasing, *(more or [values] * 2), None)
         return stairs
 
     def _set_steps(self, steps: Steps, loss: Loss, increasing: bool) -> None:
