@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport qsort
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
-from staircase_fast.bisection._split_run cimport GREATEST, LEAST, Run, clamp
+from staircase_fast.bisection._runs cimport GREATEST, LEAST, Run, clamp
 
 ctypedef struct Block:
     int64_t start
@@ -83,7 +83,9 @@ cdef inline void move_to_target(Run *run, const double *y) noexcept nogil:
     run.hi = greater(run.hi, run.value)
 
 
-cdef inline Py_ssize_t limit_blocks(Block *blocks, Py_ssize_t n, Py_ssize_t n_rows, const Limits *limits) noexcept nogil:
+cdef inline Py_ssize_t limit_blocks(
+    Block *blocks, Py_ssize_t n, Py_ssize_t n_rows, const Limits *limits
+) noexcept nogil:
     """Values in order and within limits; neighbours with equal values become one block.  Return the number of blocks.
 
     Rounding must neither change the order of values nor move them beyond the targets of their block.

@@ -59,8 +59,13 @@ ctypedef struct Chunk:    # up to CHUNK consecutive rows
     Py_ssize_t n
     bint integers         # big parts times weights are small integers
 
-ctypedef struct Batch:
-    SlopeSum rest         # as in Cut, after these rows
+ctypedef struct Batch:    # sums of slopes, of both halves
+    double big
+    double tail_1
+    double tail_2
+    double tail_lo        # rounded off from both tails
+    double magnitude
+    double curvature
     double max_drop       # by how much P falls at most within the batch, nearly
     double drop           # by how much P falls over the whole batch, nearly
 
@@ -97,6 +102,7 @@ cdef inline void add_slopes(Cut *cut, Chunk rows) noexcept nogil:
     cdef Py_ssize_t i, end, n = rows.n, postponed = -1, examined = 0
     cdef double least = 0.0, slack = 0.0, lowest, margin
     cdef Batch batch
+    cdef SlopeSum after
     if weights != NULL:
         for i in range(n):
             slopes[i] = tail[i] * weights[i]
@@ -109,22 +115,25 @@ cdef inline void add_slopes(Cut *cut, Chunk rows) noexcept nogil:
     while i < n or postponed >= 0:
         if (rows.integers or big == NULL) and i + BATCH <= n:
             batch = sum_batch(
-                &sums.rest, NULL if big == NULL else big + i, tail + i, curvature + i,
-                NULL if errors == NULL else errors + i
+                NULL if big == NULL else big + i, tail + i, curvature + i, NULL if errors == NULL else errors + i
             )
+            after = sums.rest
+            add_batch(&after, &batch)
             lowest = sums.rest.big.hi + (sums.rest.big.lo + (sums.rest.tail.hi + sums.rest.tail.lo)) - batch.max_drop
-            margin = 4.0 * error_of(batch.rest.part.magnitude) + slack
+            margin = 4.0 * error_of(after.part.magnitude) + slack
             if big != NULL:                   # adding big parts may have rounded off tails
                 margin += 1e-15 * (fabs(sums.rest.big.hi) + 2 * BATCH)
             if lowest > least + margin:       # no minimum in this batch
-                sums.rest = batch.rest
+                sums.rest = after
+                if sums.any_at:
+                    add_batch(&sums.above, &batch)
                 i += BATCH
                 continue
             if ends == NULL and i >= examined and lowest < least - margin:
                 # a new minimum, but a later batch may have a lower one: examine this batch only if none has
                 before = sums
                 postponed = i
-                sums.rest = batch.rest
+                sums.rest = after
                 i += BATCH
                 least = lesser(batch.drop - batch.max_drop, 0.0)        # relative to P at the end of the batch
                 slack = margin
@@ -152,16 +161,15 @@ cdef inline void add_slopes(Cut *cut, Chunk rows) noexcept nogil:
 
 
 cdef inline Batch sum_batch(
-    const SlopeSum *rest, const double *big, const double *tail, const double *curvature, const double *errors
+    const double *big, const double *tail, const double *curvature, const double *errors
 ) noexcept nogil:
-    """Add the next BATCH rows, both halves at once."""
+    """Sum BATCH rows, both halves at once."""
     cdef Pair zero = pair_of(0.0, 0.0), hi = zero, lo = zero, bigs = zero, sizes = zero, slope
     cdef Pair most = pair_of(-1e300, -1e300)
     # sums that need no Pair are one instruction shorter
     cdef double curvature_1 = 0.0, curvature_2 = 0.0, size_1 = 0.0, size_2 = 0.0
     cdef Batch batch
     cdef Py_ssize_t i
-    batch.rest = rest[0]
     for i in range(BATCH // 2):
         slope = pair_of(tail[i], tail[i + BATCH // 2])
         add_pair(&hi, &lo, slope)
@@ -180,17 +188,24 @@ cdef inline Batch sum_batch(
     batch.drop = pair_first(pair_plus(hi, bigs))
     batch.max_drop = greater(pair_first(most), batch.drop + pair_second(most))
     batch.drop += pair_second(pair_plus(hi, bigs))
-    if big != NULL:
-        batch.rest.big.hi -= pair_first(bigs) + pair_second(bigs)
-    add(&batch.rest.tail, -pair_first(hi))
-    add(&batch.rest.tail, -pair_second(hi))
-    batch.rest.tail.lo -= pair_first(lo) + pair_second(lo)
+    batch.big = pair_first(bigs) + pair_second(bigs)
+    batch.tail_1, batch.tail_2 = pair_first(hi), pair_second(hi)
+    batch.tail_lo = pair_first(lo) + pair_second(lo)
     if errors == NULL:
         size_1, size_2 = pair_first(sizes), pair_second(sizes)
-    batch.rest.part.magnitude += size_1 + size_2 + BATCH * DBL_MIN
-    batch.rest.part.curvature += curvature_1 + curvature_2
-    batch.rest.part.sum = batch.rest.big.hi + (batch.rest.tail.hi + batch.rest.tail.lo)
+    batch.magnitude = size_1 + size_2 + BATCH * DBL_MIN
+    batch.curvature = curvature_1 + curvature_2
     return batch
+
+
+cdef inline void add_batch(SlopeSum *sum, const Batch *batch) noexcept nogil:
+    sum.big.hi -= batch.big
+    add(&sum.tail, -batch.tail_1)
+    add(&sum.tail, -batch.tail_2)
+    sum.tail.lo -= batch.tail_lo
+    sum.part.magnitude += batch.magnitude
+    sum.part.curvature += batch.curvature
+    sum.part.sum = sum.big.hi + (sum.tail.hi + sum.tail.lo)
 
 
 cdef inline void add_pair(Pair *hi, Pair *lo, Pair x) noexcept nogil:

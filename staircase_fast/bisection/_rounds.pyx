@@ -35,9 +35,10 @@ from staircase_fast.bisection._blocks cimport Block, Limits, blocks_of, limit_bl
 from staircase_fast.bisection._prefix_minimum cimport Cut, new_cut
 from staircase_fast.bisection._search cimport (
     BAD_SLOPE, MORE_ROWS, NO_MEMORY, Rows, Search, SearchStatus, add_run, free_search, new_search, run_between_targets,
-    search_rows, sum_slopes,
+    search_rows, set_rules, sum_slopes,
 )
-from staircase_fast.bisection._split_run cimport Output, Run, split_run
+from staircase_fast.bisection._runs cimport Output, Run
+from staircase_fast.bisection._split_run cimport split_run
 from staircase_fast.losses._slopes cimport model_of
 
 cdef const double[::1] empty = np.empty(0)
@@ -81,8 +82,9 @@ def cut_runs(
     cdef const Run *run = &runs[0]
     cdef Cut *cut = <Cut *>&state[0]
     cdef Rows rows = rows_of(problem, tail, curvature)
-    cdef Output out = Output(halve, tol, NULL, &still_open[0], share.n_open, &done[0], share.n_done)
-    out.y = rows.y if problem.has_location else NULL
+    cdef Output out
+    set_rules(&out, &rows, problem.has_location, halve, tol)
+    out.open, out.n_open, out.done, out.n_done = &still_open[0], share.n_open, &done[0], share.n_done
     with nogil:
         while next_run < n_runs and max_rows > 0 and rows.bad < 0:
             if cut.next < run[next_run].start or cut.next >= run[next_run].end or cut.rest.part.end == 0:
@@ -106,10 +108,11 @@ def finish_runs(
     Return the finished runs; the first row where a user's derivative is NaN or decreases, or -1; and the cut there.
     """
     cdef Rows rows = rows_of(problem, empty, empty)
-    cdef Search search = new_search(rows.y if problem.has_location else NULL)
+    cdef Search search = new_search()
     cdef SearchStatus status = MORE_ROWS
     cdef Py_ssize_t i
     cdef Run[::1] done
+    set_rules(&search.out, &rows, problem.has_location, False, 0.0)
     try:
         for i in range(runs.shape[0]):
             if not add_run(&search, runs[i]):

@@ -9,9 +9,10 @@ from libc.stdint cimport uint8_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.bisection._prefix_minimum cimport CHUNK, Chunk, Cut, add_slopes, new_cut
-from staircase_fast.bisection._split_run cimport Output, Run, split_run
+from staircase_fast.bisection._runs cimport Output, Run
+from staircase_fast.bisection._split_run cimport split_run
 from staircase_fast.losses._slopes cimport (
-    Model, Slopes, fill_errors, fill_slopes, is_ill_conditioned, levels_off,
+    QUANTILE, Model, Slopes, fill_errors, fill_slopes, is_ill_conditioned, levels_off,
 )
 
 cdef enum:
@@ -42,13 +43,23 @@ ctypedef struct Search:
     Cut cut
 
 
-cdef inline Search new_search(const double *targets) noexcept nogil:
-    """A search without runs; `targets` as in Output."""
+cdef inline Search new_search() noexcept nogil:
+    """A search without runs."""
     cdef Search search
-    search.out = Output(False, 0.0, targets, NULL, 0, NULL, 0)
+    search.out.open = search.out.done = NULL
     search.open_room = search.done_room = 0
     search.begun = False
     return search
+
+
+cdef inline void set_rules(Output *out, const Rows *rows, bint is_location, bint halve, double tol) noexcept nogil:
+    """How runs are split, and no runs."""
+    out.halve = halve
+    out.tol = tol
+    out.y = rows.y if is_location else NULL
+    out.at_targets = is_location and rows.model.kind == QUANTILE
+    out.level = rows.model.p[0]
+    out.n_open = out.n_done = 0
 
 
 cdef inline void free_search(Search *search) noexcept nogil:

@@ -16,13 +16,13 @@ from staircase_fast.arithmetic._rounded cimport rounded_sum
 from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.bisection._blocks cimport Block, Limits, blocks_of, limit_blocks
+from staircase_fast.bisection._runs cimport Run
 from staircase_fast.bisection._search cimport (
-    FOUND, Rows, Search, add_run, free_search, new_search, run_between_targets, search_rows,
+    FOUND, Rows, Search, add_run, free_search, new_search, run_between_targets, search_rows, set_rules,
 )
 from staircase_fast.bisection._small_rows cimport (
     Columns, Room, copy_in_order, find_ends, make_room_for_rows, turn_rows,
 )
-from staircase_fast.bisection._split_run cimport Run
 from staircase_fast.losses._slopes cimport LINEX, LOGISTIC, POWER, QUANTILE, Model, levels_off
 
 cdef enum:
@@ -66,7 +66,7 @@ ctypedef struct Work:
 
 cdef inline bint make_work(Work *work, Py_ssize_t n, bint weighted, bint own_parameters) noexcept nogil:
     """Allocate the work space for up to n rows; return False if there is no memory."""
-    work.search = new_search(NULL)
+    work.search = new_search()
     work.blocks = NULL
     work.block_room = 0
     return make_room_for_rows(&work.room, n, weighted, own_parameters)
@@ -101,11 +101,11 @@ cdef inline Status fit_rows(
     tied = find_ends(&work.room, n)
     if options.decreasing:
         turn_rows(&work.room, n)
-    search.out.n_open = search.out.n_done = 0
-    search.out.y = rows.y if options.is_location else NULL
-    if not add_first_runs(work, options, y, n) or not find_blocks(work, options, w, y.integral, n, tied):
+    if not find_blocks(work, options, y, w, n, tied):
         return OUT_OF_MEMORY
-    n_steps[0] = blocks_of(search.out.done, search.out.n_done, rows.y if options.kind == QUANTILE else NULL, work.blocks)
+    n_steps[0] = blocks_of(
+        search.out.done, search.out.n_done, rows.y if options.kind == QUANTILE else NULL, work.blocks
+    )
     if options.kind == POWER and rows.p == NULL and has_wide_block(work.blocks, n_steps[0]):
         return GENERAL
     if options.is_location:
@@ -123,7 +123,9 @@ cdef inline bint is_ordinary(const Options *options, const Columns *rows, Range 
     cdef double distance = 0.5 * y.highest - 0.5 * y.lowest
     cdef Py_ssize_t i
     cdef int exponent
-    if y.first_bad >= 0 or y.lowest < options.least_target or y.highest > options.greatest_target or y.least < 1e-200:
+    if y.first_bad >= 0 or y.least < 1e-200:
+        return False
+    if y.lowest < options.least_target or y.highest > options.greatest_target:
         return False
     if options.kind == LOGISTIC:
         return True
@@ -134,7 +136,9 @@ cdef inline bint is_ordinary(const Options *options, const Columns *rows, Range 
             most = greater(most, rows.p[i])
     if options.kind == LINEX:                 # exponents neither overflow nor underflow
         most = greater(fabs(least), fabs(most))
-        return n <= LINEX_ROWS and size < 1e50 and 1e-9 < most < 1e9 and (distance == 0 or 1e-9 < most * distance < 300.0)
+        if n > LINEX_ROWS or not (size < 1e50 and 1e-9 < most < 1e9):
+            return False
+        return distance == 0 or 1e-9 < most * distance < 300.0
     if options.kind == POWER:
         degree = most
         size = greater(distance, size * 2.0 ** -40)
@@ -190,7 +194,7 @@ cdef inline Run known_run(Py_ssize_t start, Py_ssize_t end, double value) noexce
 
 
 cdef inline bint find_blocks(
-    Work *work, const Options *options, Range w, bint integral, Py_ssize_t n, bint tied
+    Work *work, const Options *options, Range y, Range w, Py_ssize_t n, bint tied
 ) noexcept nogil:
     """Search for all blocks; return False if there is no memory."""
     cdef double *relative = <double *>work.room.memory             # weights: only their ratios matter
@@ -212,11 +216,12 @@ cdef inline bint find_blocks(
     rows.ends = work.room.ends if tied else NULL
     # labels of the logistic loss, or slopes that level off to 1 in units of a common parameter
     rows.integers = rows.w == NULL and levels_off(&rows.model) and (
-        integral if options.kind == LOGISTIC else rows.model.p_step == 0
+        y.integral if options.kind == LOGISTIC else rows.model.p_step == 0
     )
     rows.tail = rows.curvature = NULL
     rows.bad = -1
-    if search_rows(search, &rows, PY_SSIZE_T_MAX) != FOUND:
+    set_rules(&search.out, &rows, options.is_location, False, 0.0)
+    if not add_first_runs(work, options, y, n) or search_rows(search, &rows, PY_SSIZE_T_MAX) != FOUND:
         return False
     if search.out.n_done > work.block_room:
         blocks = <Block *>PyMem_RawRealloc(work.blocks, search.done_room * sizeof(Block))

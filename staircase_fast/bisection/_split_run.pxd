@@ -8,40 +8,13 @@ from libc.stdint cimport int64_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.bisection._prefix_minimum cimport Cut, Part, error_of, part_above
-from staircase_fast.stack._sort cimport rank_of, score_of
+from staircase_fast.bisection._runs cimport (
+    EITHER, GREATEST, HIGH_END, LEAST, LOW_END, MAX_STALLS, Output, Run, clamp, keep_open, midpoint, ulp_of,
+)
+from staircase_fast.bisection._target_cut cimport choose_target
 
 cdef enum:
-    EITHER = 0            # the value of a run is its only minimiser,
-    LEAST = -1            # its least,
-    GREATEST = 1          # or its greatest one
-    LOW_END = 1           # the bound is an end of the domain that has not been a cut yet
-    HIGH_END = 2
-    MAX_STALLS = 3
     WIDE_ULPS = 1000
-
-ctypedef struct Run:
-    int64_t start
-    int64_t end
-    double lo                 # proven bounds of its values
-    double hi
-    double d_lo               # sum of D at the bounds, or NaN
-    double d_hi
-    double cut                # the next cut
-    double step               # the last Newton step, or 0; with a `value`: how far from it to cut next
-    double value              # a point at which the sum of D is zero within rounding, or NaN
-    int64_t side              # EITHER, LEAST, GREATEST
-    int64_t untested          # LOW_END, HIGH_END
-    int64_t stalls            # rounds without progress
-    int64_t n_midpoints       # how often it was cut in the middle
-
-ctypedef struct Output:
-    bint halve                # cut in the middle, as the paper does
-    double tol
-    const double *y           # targets, if equal targets are their own minimiser; else NULL
-    Run *open
-    Py_ssize_t n_open
-    Run *done
-    Py_ssize_t n_done
 
 
 cdef inline void split_run(const Run *run, const Cut *cut, Output *out) noexcept nogil:
@@ -140,18 +113,10 @@ cdef inline void narrow_run(
         return
     if is_narrow(&child, out):
         finish_run_or_cut_at_value(&child, run.cut, out)
-    else:
-        choose_cut(&child, run.cut, part, out)
+    elif choose_cut(&child, run.cut, part, out):
         keep_open(&child, out)
-
-
-cdef inline void keep_open(const Run *run, Output *out) noexcept nogil:
-    out.open[out.n_open] = run[0]
-    out.n_open += 1
-
-
-cdef inline double clamp(double value, double lo, double hi) noexcept nogil:
-    return lesser(greater(value, lo), hi)
+    else:
+        finish_run(&child, out)
 
 
 cdef inline bint is_narrow(const Run *run, const Output *out) noexcept nogil:
@@ -240,10 +205,6 @@ cdef inline void finish_run_at_root(
         keep_open(&child, out)
 
 
-cdef inline double ulp_of(double x) noexcept nogil:
-    return nextafter(fabs(x), INFINITY) - fabs(x)
-
-
 cdef inline double cut_beside_value(Run *run) noexcept nogil:
     """A cut beside the value, on the side of the bound that is farther away."""
     cdef double up = run.hi - run.value, down = run.value - run.lo
@@ -251,18 +212,20 @@ cdef inline double cut_beside_value(Run *run) noexcept nogil:
     return cut if run.lo < cut < run.hi else midpoint(run, False)
 
 
-cdef inline void choose_cut(Run *run, double last_cut, const Part *part, const Output *out) noexcept nogil:
-    """Choose the next cut, given the sum of the rows at the last one."""
+cdef inline bint choose_cut(Run *run, double last_cut, const Part *part, const Output *out) noexcept nogil:
+    """Choose the next cut, given the sum of the rows at the last one; return False if the run is finished."""
     cdef double step, margin, cut
     if run.untested:
         run.cut = run.lo if run.untested & LOW_END else run.hi
-        return
+        return True
     if out.halve:
         run.cut = midpoint(run, True)
-        return
+        return True
     if run.value == run.value:
         run.cut = cut_beside_value(run)
-        return
+        return True
+    if out.at_targets:
+        return choose_target(run, out)
     if run.stalls < MAX_STALLS and part.curvature > 0.0:
         step = part.sum / part.curvature
         # Newton's method converges quadratically: the next step is about step * (step / last step)**2.  Going beyond
@@ -276,16 +239,8 @@ cdef inline void choose_cut(Run *run, double last_cut, const Part *part, const O
         cut = cut if run.lo < cut < run.hi else last_cut + step
         if run.lo < cut < run.hi:
             run.cut = cut
-            return
+            return True
     run.stalls = 0 if run.stalls >= MAX_STALLS else run.stalls
     run.step = 0.0
     run.cut = midpoint(run, False)
-
-
-cdef inline double midpoint(Run *run, bint halve) noexcept nogil:
-    """The middle of the bounds; unless `halve`, every second time the middle of the floats between them."""
-    cdef double cut = 0.5 * run.lo + 0.5 * run.hi
-    run.n_midpoints += 1
-    if not halve and run.n_midpoints & 1 == 0:
-        cut = score_of(rank_of(run.lo) / 2 + rank_of(run.hi) / 2)
-    return cut if run.lo < cut < run.hi else nextafter(run.lo, INFINITY)
+    return True

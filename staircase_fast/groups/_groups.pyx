@@ -68,6 +68,20 @@ def number_rows(
             counts[own] += 1
 
 
+def order_rows(
+    const int32_t[::1] numbers not None,       # IN
+    int64_t[::1] places not None,              # IN/OUT where the next row of each number goes
+    Py_ssize_t[::1] order not None,            # OUT rows by number, in input order within each number
+):
+    cdef Py_ssize_t i
+    cdef int32_t own
+    with nogil:
+        for i in range(numbers.shape[0]):
+            own = numbers[i]
+            order[places[own]] = i
+            places[own] += 1
+
+
 def scatter(
     const floating[::1] scores not None,       # IN
     const number[::1] targets not None,        # IN

@@ -288,19 +288,14 @@ def _map_of(
     keys = (used + column.low).tolist() if column.keys is None else [column.keys[place] for place in used.tolist()]
     rows = None
     if loss.per_sample and len(loss.sort_keys()) > 0:  # rows have parameters of their own
-        loss, rows = loss.of_rows(_order(groups)), np.append(0, np.cumsum(groups.sizes[used]))
+        loss, rows = loss.of_rows(grouped.order_of(groups)), np.append(0, np.cumsum(groups.sizes[used]))
     offsets = np.append(0, np.cumsum(fitted.n_steps[used]))
     return StaircaseMap._of_fields((keys, offsets, fitted.steps, loss, rising, rows))
 
 
-def _order(groups: grouped.Groups) -> NDArray[np.intp]:
-    """Rows by group, in input order within each group."""
-    return np.argsort(groups.numbers, kind="stable")
-
-
 def _fit_by_loss(columns: Columns, column: GroupColumn, groups: grouped.Groups, options: Options) -> StaircaseMap:
     """Fits under other losses, and of rows that `_fit_means` does not support."""
-    order, borders = _order(groups), np.append(0, np.cumsum(groups.sizes))
+    order, borders = grouped.order_of(groups), np.append(0, np.cumsum(groups.sizes))
     x, y, w = (one[order] if len(one) else one for one in columns)
     loss = options.loss.of_rows(order) if options.loss.per_sample else options.loss
     n_steps, steps = np.full(len(groups.sizes), -1), np.empty((len(Steps._fields), 0))
@@ -351,7 +346,8 @@ def _fit_small_groups(
 def _join(n_steps: NDArray[np.int64], table: NDArray[np.float64], found: dict[int, Staircase]) -> grouped.Fitted:
     """All groups in order: those in the table, and those that were fitted one by one."""
     exact = not table.size and all(one.lower is one.values and one.upper is one.values for one in found.values())
-    columns = Steps(*table[:4], table[4].view(np.int64), *([] if exact else table[5:]))._asdict()
+    bounds = (None, None) if exact else table[5:]
+    columns = Steps._make([*table[:4], table[4].view(np.int64), *bounds])._asdict()
     own = np.repeat(np.arange(len(n_steps)), np.maximum(n_steps, 0))
     groups = np.concatenate([own, *(np.full(stairs.n_steps, place) for place, stairs in found.items())])
     order = np.argsort(groups, kind="stable")

@@ -54,6 +54,13 @@ def number_rows(column: GroupColumn, n_threads: int) -> Groups:
     return Groups(numbers, np.sum(counts, axis=0, dtype=np.int64), shares, counts)
 
 
+def order_of(groups: Groups) -> NDArray[np.intp]:
+    """Rows by group, in input order within each group."""
+    order = np.empty(len(groups.numbers), dtype=np.intp)
+    _groups.order_rows(groups.numbers, np.cumsum(groups.sizes) - groups.sizes, order)
+    return order
+
+
 def select_rows(groups: Groups, chosen: NDArray[np.bool_], n_threads: int) -> Groups:
     """The groups of the chosen rows."""
     return number_rows(GroupColumn(groups.numbers[chosen], 0, len(groups.sizes), None, NO_RANKS), n_threads)

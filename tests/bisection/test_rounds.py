@@ -5,6 +5,7 @@ targets it lies between, not of itself (the root of targets -1 and 1 is 0, and i
 `size_of` is that size; Power of an exponent near 1 is flat around its root, and worse by 1 / (exponent - 1).
 """
 
+import bisect
 import itertools
 import math
 import os
@@ -931,3 +932,48 @@ def test_a_value_in_a_flat_stretch_is_held_by_the_next_block():
     stairs = sf.fit(range(23), y, loss=L.Huber(0.1), increasing=False)
     assert stairs([14, 15, 16, 21, 22]) == pytest.approx([1.0, 0.9, 0.85, 0.85, 0.7])
     assert sf.certify(stairs, range(23), y).optimal
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("level", [0.5, 0.25, 0.9])
+def test_quantiles_are_the_least_or_the_greatest_ones_by_the_max_min_formula(side, level):
+    """Sums that are zero again after some batches of rows belong to the rows at the cut, too."""
+    n = 160
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = np.round(0.01 * np.arange(n) + rng.normal(size=n), 6 if seed % 2 else 0)
+        sign = 1.0 if side == "lower" else -1.0
+        rising, share = (y, level) if side == "lower" else (-y[::-1], 1.0 - level)
+        # the least quantile of rows a..b is the one at place ceil(share * size) - 1
+        least = np.full((n, n), np.inf)
+        for a in range(n):
+            seen: list[float] = []
+            for b in range(a, n):
+                bisect.insort(seen, rising[b])
+                least[a, b] = seen[max(math.ceil(share * len(seen) - 1e-9) - 1, 0)]
+        expected = [max(least[a, i:].min() for a in range(i + 1)) for i in range(n)]
+        found = sf.fit(np.arange(n), y, loss=L.Quantile(level, side=side)).predict(np.arange(n))
+        np.testing.assert_array_equal(found if side == "lower" else sign * found[::-1], expected)
+
+
+def test_a_cut_finds_the_last_minimum_after_batches_that_were_skipped():
+    """Rows of skipped batches count for the rows after a minimum: later rows with the same sum are at the cut."""
+    hidden = 0
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        y = rng.normal(size=150)
+        sums = np.cumsum(0.5 - (y <= y[75]))
+        minima = np.flatnonzero(sums == sums.min()) + 1
+        if sums.min() >= 0 or minima[-1] == len(y) or minima[-1] - minima[0] < 64:
+            continue
+        hidden += 1
+        problem = rounds.Problem(
+            L.Quantile(0.5).kind, np.array([0.5]), y, np.empty(0), np.empty(0, dtype=np.uint8), True, True
+        )
+        for side, place in ((-1, minima[-1]), (1, minima[0])):
+            first = rounds.first_run(len(y), -9.0, 9.0, y[75])
+            first["side"] = side
+            ours = rounds.Rounds(problem, first, L.Quantile(0.5))
+            ours.cut_all(halve=True, tol=0.0, deadline=np.inf)
+            assert sorted(ours.open["start"].tolist() + ours.done[-1]["start"].tolist()) == [0, place]
+    assert hidden > 5
