@@ -24,14 +24,15 @@ cdef inline void collect_targets(
     Inside *inside, const double *y, Py_ssize_t n, Py_ssize_t step, double lo, double hi
 ) noexcept nogil:
     """Collect the targets in (lo, hi] of every step-th row, up to SAMPLE of them."""
-    cdef Py_ssize_t i = 0
-    inside.n = inside.n_below = inside.n_rows = 0
-    while i < n and inside.n < SAMPLE:
-        inside.y[inside.n] = y[i]
-        inside.n += y[i] > lo and y[i] <= hi
-        inside.n_below += y[i] <= lo
-        inside.n_rows += 1
+    cdef Py_ssize_t i = 0, found = 0, below = 0
+    while i < n and found < SAMPLE:
+        inside.y[found] = y[i]
+        found += (y[i] > lo) & (y[i] <= hi)
+        below += y[i] <= lo
         i += step
+    inside.n = found
+    inside.n_below = below
+    inside.n_rows = (i + step - 1) // step
 
 
 cdef inline double smallest(double *a, Py_ssize_t n, Py_ssize_t k) noexcept nogil:

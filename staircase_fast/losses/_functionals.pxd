@@ -27,28 +27,21 @@ cdef inline double exp_minus(double x) noexcept nogil:
 
     Unlike a call of exp from the C library, this can be vectorised by the compiler.
     """
-    cdef double size = lesser(x, 746.0), r, sum                              # exp(-746) rounds to 0
+    cdef double size = lesser(x, 746.0), r, square, low, middle, high, sum        # exp(-746) rounds to 0
     cdef int32_t k = <int32_t>(size * 1.4426950408889634 + 0.5)
     # 2**-k as a product: for large k it is not a normal number
     cdef uint64_t half = <uint64_t><uint32_t>(1023 - (k >> 1)) << 52
     cdef uint64_t other_half = <uint64_t><uint32_t>(1023 - (k - (k >> 1))) << 52
     cdef double factor, other_factor
     r = (k * 0.6931471803691238 - size) + k * 1.9082149292705877e-10     # k log 2 - x: the first product is exact
-    sum = 1.0 / 6227020800.0
-    sum = sum * r + 1.0 / 479001600.0
-    sum = sum * r + 1.0 / 39916800.0
-    sum = sum * r + 1.0 / 3628800.0
-    sum = sum * r + 1.0 / 362880.0
-    sum = sum * r + 1.0 / 40320.0
-    sum = sum * r + 1.0 / 5040.0
-    sum = sum * r + 1.0 / 720.0
-    sum = sum * r + 1.0 / 120.0
-    sum = sum * r + 1.0 / 24.0
-    sum = sum * r + 1.0 / 6.0
-    sum = sum * r + 0.5
+    square = r * r                             # few operations wait for others: Estrin's scheme
+    low = (0.5 + r * (1.0 / 6.0)) + square * (1.0 / 24.0 + r * (1.0 / 120.0))
+    middle = (1.0 / 720.0 + r * (1.0 / 5040.0)) + square * (1.0 / 40320.0 + r * (1.0 / 362880.0))
+    high = (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + square * (1.0 / 479001600.0 + r * (1.0 / 6227020800.0))
+    sum = low + square * square * (middle + square * square * high)
     memcpy(&factor, &half, sizeof(double))
     memcpy(&other_factor, &other_half, sizeof(double))
-    return (1.0 + (r + r * r * sum)) * factor * other_factor
+    return (1.0 + (r + square * sum)) * factor * other_factor
 
 
 # Squared error: r**2.  Any targets, any values.
