@@ -120,6 +120,15 @@ cdef inline void push_newest(Stack *stack, Py_ssize_t n_rows, sum_t kind) noexce
     push(stack, no_rows, NULL, start, n_rows, s, w, True)
 
 
+cdef inline bint any_tied(const double *scores, Py_ssize_t n) noexcept nogil:
+    """Whether neighbours are equal, in a loop that compilers vectorise."""
+    cdef int64_t found = 0
+    cdef Py_ssize_t i
+    for i in range(1, n):
+        found |= scores[i] == scores[i - 1]
+    return found != 0
+
+
 cdef inline void merge_and_push(
     Blocks *blocks, Chunk *chunk, const double *scores, const target_t *y, const double *weights, Py_ssize_t first,
     Py_ssize_t last, sum_t kind
@@ -134,7 +143,7 @@ cdef inline void merge_and_push(
     scores += first
     if weights != NULL:
         weights += first
-    if not find_ties(scores, n, tied):
+    if not (any_tied(scores, n) and find_ties(scores, n, tied)):
         tied = NULL
     own.n = 0
     push_all(own, y, weights, tied, n, kind, NULL if n < FEW_ROWS or not stack.scale.tame else chunk.live, False)

@@ -12,7 +12,7 @@ from staircase_fast.bisection.closed_forms import rates_of
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_number, check_scalar
-from staircase_fast.inputs.rows import check_no_nan, check_weights
+from staircase_fast.inputs.rows import check_weights, refuse_nan
 from staircase_fast.losses import Linex, Loss, PoissonDeviance, UpdateRule
 from staircase_fast.losses.rows import check_targets
 from staircase_fast.staircase.result import Staircase
@@ -166,7 +166,8 @@ class Online(Stream):
     def _add(self, x: Column, y: Column, w: Column) -> None:
         if len(x) == 0:
             return
-        check_no_nan("scores", x, n_threads=1)
+        order = order_of(x, 1)
+        refuse_nan("scores", x, order.first_nan)
         targets, weights = extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS
         check_targets("targets", y, targets, self._loss)
         if (weights.first_bad, weights.lowest, weights.highest) == (-1, 0, 0):
@@ -174,7 +175,8 @@ class Online(Stream):
         present = check_weights("sample_weight", w, weights)
         if present is not None:
             x, y, w = x[present], y[present], w[present]
-        _check_order(x, self._blocks.newest, present)
+        if order.sign <= 0 or float(x[0]) < self._blocks.newest:
+            _check_order(x, self._blocks.newest, present)
         x, y = x.astype(np.float64, copy=False), y if y.dtype in _KERNEL_TYPES else y.astype(np.float64)
         self._stairs = None
         if isinstance(self._blocks, RuleBlocks):
