@@ -72,7 +72,7 @@ cdef inline bint choose_target(Run *run, const Output *out) noexcept nogil:
     cdef Inside inside
     cdef const double *y = out.y + run.start
     cdef Py_ssize_t n = run.end - run.start, step = 1 + n // SAMPLE
-    cdef bint exact = step == 1, halve = run.stalls >= MAX_STALLS
+    cdef bint exact = step == 1, halve = run.stalls >= MAX_STALLS or run.n_midpoints & 7 == 7
     cdef double rank, margin, below
     collect_targets(&inside, y, n, step, run.lo, run.hi)
     if not exact and 2 * inside.n * step < SAMPLE:
@@ -80,8 +80,9 @@ cdef inline bint choose_target(Run *run, const Output *out) noexcept nogil:
         exact = inside.n < SAMPLE
         if not exact:
             collect_targets(&inside, y, n, step, run.lo, run.hi)
-    if halve:
+    if halve:                                 # every eighth time for certain, so that few cuts suffice for any weights
         run.stalls = 0
+    run.n_midpoints += 1
     if inside.n == 0:
         run.cut = midpoint(run, False)
         return True
