@@ -977,3 +977,23 @@ def test_a_cut_finds_the_last_minimum_after_batches_that_were_skipped():
             ours.cut_all(halve=True, tol=0.0, deadline=np.inf)
             assert sorted(ours.open["start"].tolist() + ours.done[-1]["start"].tolist()) == [0, place]
     assert hidden > 5
+
+
+@pytest.mark.parametrize("level", [0.5, 0.99])
+def test_quantiles_need_few_rounds_for_any_targets_and_weights(level):
+    rng = np.random.default_rng(4)
+    n = 3000
+    x = np.arange(n)
+    one_heavy = np.where(x == n // 2, 1e12, rng.random(n) + 0.1)
+    for y, w, most in (
+        (rng.normal(size=n), None, 25),
+        (rng.normal(size=n), one_heavy, 40),
+        (np.exp(50 * rng.normal(size=n)), rng.random(n) ** 8 + 1e-9, 40),
+        (2.0 ** -rng.integers(0, 900, n), 2.0 ** rng.integers(0, 60, n), 40),
+        (np.round(rng.normal(size=n), 1), None, 25),
+    ):
+        for side in ("lower", "middle"):
+            options = {"sample_weight": w, "loss": L.Quantile(level, side=side)}
+            limited, expected = sf.fit(x, y, max_rounds=most, **options), sf.fit(x, y, **options)
+            assert_same_bits(limited.left, expected.left)
+            assert_same_bits(limited.values, expected.values)
