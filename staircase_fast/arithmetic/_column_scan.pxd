@@ -253,7 +253,7 @@ cdef inline Range fill_buckets(
     if tied == NULL:                          # constant arguments are faster
         if weights == NULL:
             for b in range(n_buckets):
-                buckets[b] = fill_bucket(&y_scan, NULL, y, NULL, b * BUCKET_ROWS, BUCKET_ROWS)
+                buckets[b] = scan_bucket(&y_scan, y, b * BUCKET_ROWS, BUCKET_ROWS)
         else:
             for b in range(n_buckets):
                 buckets[b] = fill_bucket(&y_scan, &w_scan, y, weights, b * BUCKET_ROWS, BUCKET_ROWS)
