@@ -15,23 +15,22 @@ from staircase_fast.inputs.columns import Column, read_column
 from staircase_fast.inputs.rows import check_same_length, check_weights, read_columns, read_scores, refuse_nan
 from staircase_fast.losses.rows import Rows
 from staircase_fast.stack.sorting import in_score_order
-from staircase_fast.staircase import _lookup, cells
+from staircase_fast.staircase import _lookup
 from staircase_fast.typing import ColumnLike
 
 Floats = NDArray[np.float64]
-_NO_LINES = np.empty((0, 4))
 
 
 class PairSteps:
     """Steps with values (p0, p1), and the number of rows they were fitted to.  Immutable."""
 
-    __slots__ = ("_index", "left", "n_samples", "values")
+    __slots__ = ("_lookup", "left", "n_samples", "values")
 
     def __init__(self, n_samples: int, left: Floats, values: Floats) -> None:
         self.n_samples, self.left, self.values = n_samples, left, values  # values: a row (p0, p1) for each step
         left.setflags(write=False)
         values.setflags(write=False)
-        self._index: cells.Index | None = None
+        self._lookup = _lookup.Lookup(left, left, left)  # for its index alone
 
     @classmethod
     def checked(cls, n_samples: Any, left: ColumnLike, p0: ColumnLike, p1: ColumnLike) -> PairSteps:
@@ -65,29 +64,20 @@ class PairSteps:
 
         The table has one row per step and one or two columns; a table with one column is a one-dimensional array.
         """
-        index = self._index_for(len(queries))
+        index = self._lookup.index_for(len(queries), True)
+        one = _lookup.Lookup(self.left, self.left, table, index) if table.ndim == 1 else None
         found = [np.empty(len(queries)) for _ in range(table.ndim)]
 
         def task(part: slice) -> int:
             out = [column[part] for column in found]
-            if table.ndim == 2:
-                return _lookup.evaluate_pairs(queries[part], self.left, table, *index, *out)
-            steps = self.left, self.left, table
-            return _lookup.evaluate(queries[part], *steps, False, False, *index, _NO_LINES, *out)
+            if one is not None:
+                return one.evaluate(queries[part], False, False, *out)
+            return _lookup.evaluate_pairs(queries[part], self.left, table, index, *out)
 
         shares = threads.parts(len(queries), n_threads)
         for part, nan in zip(shares, threads.each(task, shares), strict=True):
             refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
         return found
-
-    def _index_for(self, n_queries: int) -> cells.Index:
-        """The lookup index, made for the first call with many queries (two threads may both make it)."""
-        if self._index is None:
-            index = cells.index_for(self.left, n_queries)
-            if index is None:  # too few queries; an index that another thread has made meanwhile stays
-                return cells.NO_INDEX
-            self._index = index
-        return self._index
 
 
 def read_labelled_rows(

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from staircase_fast import threads
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_entries
-from staircase_fast.groups import map_fields
+from staircase_fast.groups import _evaluate, map_fields
 from staircase_fast.groups.map_fields import Fields
 from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
 from staircase_fast.inputs.columns import Column, read_float_column
 from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
 from staircase_fast.inputs.rows import refuse_nan
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.staircase import _lookup
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps, centered_ends
 from staircase_fast.storage.documents import Saved
@@ -229,7 +228,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         ends = centered_ends(self.left, self.right, self.offsets) if how == "centered" else (self.left, self.right)
 
         def evaluate(part: slice) -> tuple[int, int]:
-            return _lookup.evaluate_groups(
+            return _evaluate.evaluate_groups(
                 queries[part], column.numbers[part], column.low, places, self.offsets, *ends, self.step_values,
                 how != "step", nan_outside, result[part],
             )  # fmt: skip

@@ -1,9 +1,10 @@
 # Evaluate a staircase at many scores.
 #
-# A score is on the last step that starts at or below it, or on the first step.  Few scores are looked up by bisection.
-# Many scores use an index with an entry for each bucket of scores (`_cells.pxd`): the step on which the bucket begins,
-# and where in it the next step starts.  Then one comparison finds the step.  If several steps start in a bucket, they
-# are searched by bisection.
+# A score is on the last step that starts at or below it, or on the first step.  If there are few steps, or the scores
+# of a block lie near each other, as sorted scores do, the edges between these steps are counted (`_count_edges.pxd`).
+# Otherwise few scores are looked up by bisection.  Many use an index with an entry for each bucket of scores
+# (`_cells.pxd`): the step on which the bucket begins, and where in it the next step starts.  Then one comparison finds
+# the step.  If several steps start in a bucket, they are searched by bisection.
 #
 #     steps that start at 0, 1 and 5, buckets [0, 2), [2, 4), [4, 6):  entries (step 0, edge 1), (step 1, no edge),
 #     (step 1, edge 5).  The score 4.5 is in the last bucket and below 5: step 1.
@@ -18,6 +19,7 @@ from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.staircase._cells cimport Map, bucket_of, find_buckets
+from staircase_fast.staircase._count_edges cimport count_edges, has_four_lanes
 
 ctypedef struct Stairs:
     Py_ssize_t n
@@ -43,6 +45,9 @@ ctypedef struct Index:
 
 cdef enum:
     MANY_ENTRIES = 1 << 14    # more do not fit the nearest caches
+    FEW_STEPS = 16            # counting their edges is faster than an index
+    NEAR_STEPS = 8            # the same for the steps of a block, which are found first
+    BLOCK = 64                # scores
 
 
 cdef inline int64_t step_by(const Entry *entry, const double *left, double score) noexcept nogil:
@@ -97,18 +102,18 @@ cdef inline Py_ssize_t follow(
 
     `outside`: queries outside the fitted range get NaN instead of the nearest value.
     """
-    cdef Py_ssize_t i, start = 0, size = 0
+    cdef Py_ssize_t i, start = 0, size = 0, step = 0
     cdef bint missing = False
     while start < n and not missing:
         size = min(BATCH, n - start)
         if linear:
             follow_lines(stairs, index, drawn, queries + start, size, out + start)
+            missing = has_nan(queries + start, size)
         else:
-            follow_steps(stairs, index, queries + start, size, out + start)
+            missing = not follow_steps(stairs, index, queries + start, size, out + start, &step)
         if outside:
             for i in range(start, start + size):
                 out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
-        missing = has_nan(queries + start, size)
         start += size
     return start - size + first_nan(queries + start - size, size) if missing else -1
 
@@ -131,7 +136,63 @@ cdef inline void find_entries(
             prefetch(index.entries + buckets[i])
 
 
-cdef inline void follow_steps(
+cdef inline bint follow_steps(
+    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out, Py_ssize_t *step
+) noexcept nogil:
+    """Evaluate up to BATCH queries; return whether none is NaN.  `step`: a step on which further queries may be."""
+    cdef Py_ssize_t i = 0, size
+    while i < n:
+        size = min(BLOCK, n - i)
+        if not follow_block(stairs, index, queries + i, size, out + i, step):
+            if stairs.n <= FEW_STEPS:
+                return count_steps(stairs, 0, stairs.n - 1, queries + i, n - i, out + i)
+            search_steps(stairs, index, queries + i, n - i, out + i)
+            return not has_nan(queries + i, n - i)
+        i += size
+    return True
+
+
+cdef inline bint follow_block(
+    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out, Py_ssize_t *step
+) noexcept nogil:
+    """Evaluate queries that are on a few consecutive steps; return False if they are not, or one is NaN.
+
+    The first and the last query show which steps to try, and one in the middle whether that is worthwhile.
+    """
+    cdef Py_ssize_t first = step[0], last = step[0]
+    if not (is_on(stairs, first, last, queries[0]) and is_on(stairs, first, last, queries[n - 1])):
+        first = search_step(stairs, index, queries[0])
+        last = step[0] = search_step(stairs, index, queries[n - 1])
+        if first > last:
+            first, last = last, first
+    if last - first >= NEAR_STEPS or not is_on(stairs, first, last, queries[n // 2]):
+        return False
+    return count_steps(stairs, first, last, queries, n, out)
+
+
+cdef inline bint count_steps(
+    const Stairs *stairs, Py_ssize_t first, Py_ssize_t last, const floating *queries, Py_ssize_t n, double *out
+) noexcept nogil:
+    """Evaluate queries on the steps from `first` to `last`; return False if one is elsewhere or NaN."""
+    return count_edges(
+        queries, n, -INFINITY if first == 0 else stairs.left[first],
+        NAN if last == stairs.n - 1 else stairs.left[last + 1], stairs.left + first + 1, last - first,
+        stairs.values + first, out, has_four_lanes()
+    )
+
+
+cdef inline bint is_on(const Stairs *stairs, Py_ssize_t first, Py_ssize_t last, double query) noexcept nogil:
+    """Whether a query is on the steps from `first` to `last`."""
+    return (first == 0 or stairs.left[first] <= query) and (last == stairs.n - 1 or query < stairs.left[last + 1])
+
+
+cdef inline Py_ssize_t search_step(const Stairs *stairs, const Index *index, double query) noexcept nogil:
+    if index.entries == NULL:
+        return step_of(stairs.left, stairs.n, query)
+    return step_by(index.entries + bucket_of(index.cells, query), stairs.left, query)
+
+
+cdef inline void search_steps(
     const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out
 ) noexcept nogil:
     cdef int32_t buckets[BATCH]

@@ -3,17 +3,18 @@
 Preconditions: at least one step, steps in ascending order of score, no NaN in their ends and values.
 """
 
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.math cimport NAN
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
 from staircase_fast.staircase._cells cimport find_buckets, map_of
+from staircase_fast.staircase._count_edges cimport count_edges, has_four_lanes
 from staircase_fast.staircase._follow cimport (
-    Entry, Index, Line, Stairs, fill_index, find_entries, follow, follow_lines, index_of, line_after, no_index, step_by,
+    FEW_STEPS, Entry, Index, Line, Stairs, fill_index, find_entries, follow, index_of, line_after, no_index, step_by,
     step_of,
 )
 
@@ -23,12 +24,8 @@ cdef object empty = numpy.empty, float64 = numpy.float64
 cdef type ndarray = numpy.ndarray
 
 cdef enum:
-    AHEAD = 16                # queries are prefetched this many queries ahead
-
-ctypedef fused integer:
-    uint8_t
-    int32_t
-    int64_t
+    FEW_QUERIES = 2000        # an index does not pay for fewer
+    MOST_STEPS = 1 << 29      # buckets are counted in int32
 
 
 def locate(
@@ -40,14 +37,25 @@ def locate(
             find_buckets(map_of(bucket_map), &scores[0], scores.shape[0], &out[0])
 
 
-def index_steps(
-    const double[::1] left not None,              # IN
-    const double[:, ::1] bucket_map not None,     # IN  Cell
-    double[:, ::1] index not None,                # OUT Entry, one more than there are buckets
+def has_vectors():
+    """Whether edges are counted by AVX2."""
+    return bool(has_four_lanes())
+
+
+def count_below(
+    const floating[::1] queries not None,         # IN
+    double low,
+    double high,
+    const double[::1] edges not None,             # IN  at least one
+    const double[::1] values not None,            # IN
+    double[::1] out not None,                     # OUT
+    bint vectors,
 ):
-    """Fill the index of a staircase."""
-    with nogil:
-        fill_index(&left[0], left.shape[0], map_of(bucket_map), <Entry *>&index[0, 0], index.shape[0])
+    """`count_edges` of `_count_edges.pxd`, for tests."""
+    return count_edges(
+        &queries[0], queries.shape[0], low, high, &edges[0], values.shape[0] - 1, &values[0], &out[0],
+        vectors and has_four_lanes()
+    )
 
 
 def draw_lines(
@@ -64,105 +72,169 @@ def draw_lines(
             (<Line *>&lines[step, 0])[0] = line_after(&stairs, step)
 
 
-def evaluate(
-    const floating[::1] queries not None,         # IN
-    const double[::1] left not None,              # IN
-    const double[::1] right not None,             # IN
-    const double[::1] values not None,            # IN
-    bint linear,
-    bint outside,                                 # IN  queries outside the fitted range get NaN, not the nearest value
-    const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
-    const double[:, ::1] index not None,          # IN  from index_steps
-    const double[:, ::1] lines not None,          # IN  from draw_lines, or empty: compute each when needed
-    double[::1] out not None,                     # OUT one per query
-):
-    """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1."""
-    cdef Stairs stairs = Stairs(left.shape[0], &left[0], &right[0], &values[0])
-    cdef Index steps = no_index()
-    cdef const Line *drawn = NULL
-    cdef Py_ssize_t n = queries.shape[0], nan = -1
-    if index.shape[0]:
-        steps = index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
-    if lines.shape[0]:
-        drawn = <const Line *>&lines[0, 0]
-    with nogil:
-        if n:
-            nan = follow(&stairs, &steps, drawn, &queries[0], n, linear, outside, &out[0])
-    return nan
+cdef class StepIndex:
+    """The index of a staircase (`_follow.pxd`)."""
+
+    cdef Index index
+    cdef object bucket_map, entries           # its memory
+
+    def __init__(self, const double[::1] left not None):
+        cdef double[:, ::1] bucket_map, entries
+        from staircase_fast.staircase import cells
+        self.bucket_map = bucket_map = cells.index_map(numpy.asarray(left))
+        self.entries = entries = empty((cells.n_buckets(self.bucket_map) + 1, 2))
+        fill_index(&left[0], left.shape[0], map_of(bucket_map), <Entry *>&entries[0, 0], entries.shape[0])
+        self.index = index_of(<const Entry *>&entries[0, 0], entries.shape[0], map_of(bucket_map))
 
 
-def evaluate_few(scores, left, right, values, bint linear, bint outside, Py_ssize_t limit):
-    """The staircase at a float or at up to `limit` scores in an ordinary array, in one cheap call.
+cdef class Lookup:
+    """The steps of a staircase, ready to be evaluated.
 
-    The other arguments are those of `evaluate`.  Return None if there are more scores, or if they must be converted or
-    refused first.
+    An index is made when it first pays, considering the queries of all calls.
+
+    Parameters
+    ----------
+    left, right, values : ndarray of float64 of shape (n_steps,)
+    index : StepIndex, optional
+
+    Notes
+    -----
+    Thread-safety: any number of threads can use a lookup at the same time.
     """
-    cdef Array given, lefts, rights, heights
+
+    cdef tuple columns                        # left, right, values
+    cdef Array arrays[3]
     cdef Stairs stairs
-    cdef Index none = no_index()
-    cdef double query = 0.0, found = 0.0
-    cdef const double *queries = &query
-    cdef double *copy = NULL
-    cdef double *out = &found
-    cdef Py_ssize_t n = 1
-    cdef double[::1] entries
-    cdef bint single = type(scores) is float, fine = True
-    given.kind = 0
-    if single:
-        query = scores
-    elif not open_array(scores, ndarray, &given) or given.n > limit:
-        close_array(&given)
-        return None
-    lefts.kind = rights.kind = heights.kind = 0
-    try:
-        open_array(left, ndarray, &lefts)
-        open_array(right, ndarray, &rights)
-        open_array(values, ndarray, &heights)
-        stairs = Stairs(lefts.n, in_place(&lefts), in_place(&rights), in_place(&heights))
-        if stairs.left == NULL or stairs.right == NULL or stairs.values == NULL:
+    cdef readonly StepIndex index             # or None; set once
+    cdef object lines                         # a Line per step, or None; set once
+    cdef Py_ssize_t n_queries                 # of all calls so far
+
+    def __cinit__(self, left, right, values, StepIndex index=None):
+        cdef Py_ssize_t i
+        self.columns = left, right, values
+        for i in range(3):
+            if not open_array(self.columns[i], ndarray, &self.arrays[i]) or in_place(&self.arrays[i]) == NULL:
+                raise TypeError("the steps must be contiguous arrays of float64")
+        self.stairs = Stairs(
+            self.arrays[0].n, in_place(&self.arrays[0]), in_place(&self.arrays[1]), in_place(&self.arrays[2])
+        )
+        self.index = index
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(3):
+            close_array(&self.arrays[i])
+
+    def at(self, scores, interpolation, out_of_bounds, Py_ssize_t limit):
+        """The staircase at a float or at fewer than `limit` scores in an ordinary array, in one cheap call.
+
+        Return None for all other scores and options, and for scores that are invalid.
+        """
+        cdef Array given, found
+        cdef Index none = no_index()
+        cdef double query, value
+        cdef bint linear, nan_outside
+        if type(interpolation) is not str or type(out_of_bounds) is not str:
             return None
-        if not single:
-            n = given.n
-            result = empty(n)
-            if n == 0:
-                return result
-            entries = result
-            out = &entries[0]
-            queries = in_place(&given)
-            if queries == NULL:
-                copy = <double *>PyMem_Malloc(n * sizeof(double))
-                if copy == NULL:
-                    raise MemoryError
-                queries = copy
-                fine = copy_as_doubles(&given, copy)
-        if not fine or follow(&stairs, &none, NULL, queries, n, linear, outside, out) >= 0:
-            return None                       # a NaN, or an integer that a double does not hold
-        return float64(found) if single else result
-    finally:
+        linear, nan_outside = interpolation == "linear", out_of_bounds == "nan"
+        if not (linear or interpolation == "step") or not (nan_outside or out_of_bounds == "clip"):
+            return None
+        if type(scores) is float:
+            query = scores
+            if follow(&self.stairs, &none, NULL, &query, 1, linear, nan_outside, &value) >= 0:
+                return None
+            return float64(value)
+        if not open_array(scores, ndarray, &given):
+            return None
+        found.kind = 0
+        try:
+            if given.n >= limit:
+                return None
+            result = empty(given.n)
+            open_array(result, ndarray, &found)
+            return result if self.evaluate_array(&given, linear, nan_outside, <double *>found.view.buf) < 0 else None
+        finally:
+            close_array(&given)
+            close_array(&found)
+
+    def evaluate(self, queries, bint linear, bint nan_outside, double[::1] out not None):
+        """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1.
+
+        `nan_outside`: queries outside the fitted range get NaN, not the nearest value.
+        """
+        cdef Array given
+        if not open_array(queries, ndarray, &given) or given.n != out.shape[0]:
+            raise TypeError("queries must be an ordinary array, as long as `out`")
+        try:
+            return self.evaluate_array(&given, linear, nan_outside, &out[0] if given.n else NULL)
+        finally:
+            close_array(&given)
+
+    cdef Py_ssize_t evaluate_array(self, const Array *queries, bint linear, bint nan_outside, double *out) except? -2:
+        """The same.  Returns 0 as well if an integer is not exact in float64."""
+        cdef StepIndex kept = self.index_for(queries.n, linear)       # references to the memory in use
+        cdef const double[:, ::1] lines = self.lines_for(kept) if linear else None
+        cdef Index index = no_index() if kept is None else kept.index
+        cdef const Line *drawn = NULL
+        cdef Stairs stairs = self.stairs
+        cdef const void *entries = queries.view.buf
+        cdef double *copy = NULL
+        cdef Py_ssize_t n = queries.n, nan = -1
+        cdef bint contiguous = queries.view.strides[0] == queries.view.itemsize, exact = True
+        if n == 0:
+            return -1
+        if lines is not None:
+            drawn = <const Line *>&lines[0, 0]
+        if not contiguous or queries.kind not in b"df":
+            copy = <double *>PyMem_Malloc(n * sizeof(double))
+            if copy == NULL:
+                raise MemoryError
+            exact = copy_as_doubles(queries, copy)
+            entries = copy
+        if exact:
+            with nogil:
+                if copy == NULL and queries.kind == b"f":
+                    nan = follow(&stairs, &index, drawn, <const float *>entries, n, linear, nan_outside, out)
+                else:
+                    nan = follow(&stairs, &index, drawn, <const double *>entries, n, linear, nan_outside, out)
         PyMem_Free(copy)
-        close_array(&given)
-        close_array(&lefts)
-        close_array(&rights)
-        close_array(&heights)
+        return nan if exact else 0
+
+    cpdef StepIndex index_for(self, Py_ssize_t n_queries, bint even_few_steps):
+        """The index if it exists or pays for the queries so far and n more; otherwise None."""
+        cdef Py_ssize_t n = self.stairs.n
+        self.n_queries += n_queries
+        if self.index is None and self.n_queries >= max(FEW_QUERIES, n // 8) and n < MOST_STEPS:
+            if n > FEW_STEPS or even_few_steps:
+                made = StepIndex(self.columns[0])
+                with cython.critical_section(self):           # another thread may have made it as well
+                    self.index = made if self.index is None else self.index
+        return self.index
+
+    cdef object lines_for(self, StepIndex index):
+        """The line after each step, if there is an index; otherwise None: they are computed when needed."""
+        if self.lines is None and index is not None:
+            lines = empty((self.stairs.n, 4))
+            draw_lines(*self.columns, lines)
+            with cython.critical_section(self):
+                self.lines = lines if self.lines is None else self.lines
+        return self.lines
 
 
 def evaluate_pairs(
     const floating[::1] queries not None,         # IN
     const double[::1] left not None,              # IN
     const double[:, ::1] values not None,         # IN  two for each step
-    const double[:, ::1] bucket_map not None,     # IN  Cell, or empty: no index
-    const double[:, ::1] index not None,          # IN  from index_steps
+    StepIndex index,                              # IN  or None
     double[::1] first not None,                   # OUT one per query
     double[::1] second not None,                  # OUT
 ):
     """Find both values of the step of each query; return the index of the first NaN query, or -1."""
-    cdef Index steps = no_index()
+    cdef Index steps = no_index() if index is None else index.index
     cdef int32_t buckets[BATCH]
     cdef int64_t found[BATCH]
     cdef Py_ssize_t i, start = 0, size = 0, n = queries.shape[0]
     cdef bint missing = False
-    if index.shape[0]:
-        steps = index_of(<const Entry *>&index[0, 0], index.shape[0], map_of(bucket_map))
     with nogil:
         while start < n and not missing:
             size = min(BATCH, n - start)
@@ -183,58 +255,3 @@ def evaluate_pairs(
         if missing:
             start += first_nan(&queries[start - size], size) - size
     return start if missing else -1
-
-
-def evaluate_groups(
-    const floating[::1] queries not None,         # IN
-    const integer[::1] groups not None,           # IN  one per query
-    int64_t low,                                  # IN  the smallest group
-    const int32_t[::1] places not None,           # IN  the staircase of each group from the smallest on, or -1
-    const int64_t[::1] offsets not None,          # IN  first step of each staircase, and one more
-    const double[::1] left not None,              # IN  steps of one staircase after the other
-    const double[::1] right not None,             # IN
-    const double[::1] values not None,            # IN
-    bint linear,
-    bint outside,                                 # IN  queries outside the fitted range get NaN, not the nearest value
-    double[::1] out not None,                     # OUT one per query; not written if the group is unknown
-):
-    """Evaluate the staircase of each query's group; return the index of the first NaN and of the first unknown group.
-
-    Either is -1 if there is none.
-    """
-    cdef Stairs stairs
-    cdef Index none = no_index()
-    cdef Py_ssize_t i, place, ahead, n = queries.shape[0], unknown = -1, nan = -1
-    with nogil:
-        for i in range(n):
-            # prefetch: queries of other groups are elsewhere in memory
-            ahead = place_of(places, groups[min(i + AHEAD, n - 1)], low)
-            if ahead >= 0:
-                prefetch(&offsets[ahead])
-            ahead = place_of(places, groups[min(i + AHEAD // 2, n - 1)], low)
-            if ahead >= 0:
-                prefetch(&left[offsets[ahead]])
-                prefetch(&values[offsets[ahead]])
-            place = place_of(places, groups[i], low)
-            if nan < 0 and queries[i] != queries[i]:
-                nan = i
-            if place < 0:
-                unknown = i if unknown < 0 else unknown
-                continue
-            stairs = Stairs(
-                offsets[place + 1] - offsets[place], &left[offsets[place]], &right[offsets[place]],
-                &values[offsets[place]]
-            )
-            if linear:
-                follow_lines(&stairs, &none, NULL, &queries[i], 1, &out[i])
-            else:
-                out[i] = values[offsets[place] + step_of(stairs.left, stairs.n, queries[i])]
-            if outside and (queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1]):
-                out[i] = NAN
-    return nan, unknown
-
-
-cdef inline Py_ssize_t place_of(const int32_t[::1] places, int64_t group, int64_t low) noexcept nogil:
-    """The staircase of a group, or -1.  Groups that changed during the call stay within the array."""
-    cdef uint64_t number = <uint64_t>group - <uint64_t>low
-    return places[number] if number < <uint64_t>places.shape[0] else -1

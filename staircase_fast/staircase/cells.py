@@ -27,10 +27,6 @@ _PARTS_PER_STEP, _MANY_STEPS = 8, 10_000
 _LARGEST = np.finfo(np.float64).max
 
 Map = NDArray[np.float64]  # a Cell per row: parts per unit of score, shift, first part, last part
-Index = tuple[Map, NDArray[np.float64]]  # an Entry per bucket (`_follow.pxd`)
-NO_INDEX: Index = np.empty((0, 4)), np.empty((0, 2))
-_FEW_QUERIES = 2000
-_MOST_STEPS = 2**29
 
 
 def sorted_sample(scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -89,19 +85,8 @@ def _map(sample: NDArray[np.float64], wanted: int, n_cells: int) -> Map:
     return np.concatenate([root, cells])
 
 
-def few_queries(index: object | None, n_steps: int) -> int:
-    """How many queries are fastest by bisection in one call, given the index that was made before, if any."""
-    return _FEW_QUERIES if index is None else 1000 if n_steps <= 1000 else 250
-
-
-def index_for(left: NDArray[np.float64], n_queries: int) -> Index | None:
-    """An index of steps, or None if it does not pay for this number of queries."""
-    n_steps = len(left)
-    return None if n_queries < max(_FEW_QUERIES, n_steps // 8) or n_steps >= _MOST_STEPS else make_index(left)
-
-
-def make_index(left: NDArray[np.float64]) -> Index:
-    """The index of a staircase: a map in which few steps start in any bucket, and an entry per bucket."""
+def index_map(left: NDArray[np.float64]) -> Map:
+    """A map in which few steps start in any bucket."""
     finite = left[np.isfinite(left)]
     wanted = (_PARTS_PER_STEP if len(left) < _MANY_STEPS else 2) * len(left)
     bucket_map = _one_cell(finite, wanted)
@@ -115,9 +100,7 @@ def make_index(left: NDArray[np.float64]) -> Index:
         base = np.cumsum(parts) - parts
         cells[:, 1:] += (base - cells[:, 2])[:, np.newaxis]
         cells[even] = _divide_evenly(root, base, parts)[even]
-    index = np.empty((n_buckets(bucket_map) + 1, 2))
-    _lookup.index_steps(left, bucket_map, index)
-    return bucket_map, index
+    return bucket_map
 
 
 def n_buckets(bucket_map: Map) -> int:

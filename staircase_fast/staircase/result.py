@@ -14,13 +14,11 @@ from staircase_fast import threads
 from staircase_fast.inputs.options import check_choice, check_direction, check_interpolation
 from staircase_fast.inputs.rows import check_no_nan, refuse_nan
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.staircase import _lookup, cells
+from staircase_fast.staircase import _lookup
 from staircase_fast.staircase.steps import Steps, centered_ends, check_output, check_steps, read_queries, refuse_outside
 from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
 
-_Index = tuple[cells.Map, NDArray[np.float64], NDArray[np.float64]]  # `cells.Index`, and lines (`_follow.pxd`)
-_NO_INDEX: _Index = (*cells.NO_INDEX, np.empty((0, 4)))
 _put = object.__setattr__  # attributes are read-only for everybody else
 _ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
 _FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
@@ -59,10 +57,10 @@ class Staircase(documents.Saved):
     <Staircase: 3 steps, 1.0 to 4.0, over scores 1.0 to 4.0; 4 rows, squared_error>
     """
 
-    __slots__ = (*_FIELDS, "_index", "_centered")
+    __slots__ = (*_FIELDS, "_evaluator", "_centered")
     _WHAT = "a staircase"
 
-    _index: _Index | None
+    _evaluator: _lookup.Lookup | None
     _centered: Staircase  # unset until it is needed
 
     left: NDArray[np.float64]
@@ -198,17 +196,16 @@ class Staircase(documents.Saved):
         >>> sf.fit([1, 2, 3, 4], [0, 1, 0, 1]).predict([1, 2, 3, 4], interpolation="centered").round(3)
         array([0.   , 0.333, 0.667, 1.   ])
         """
+        evaluator = self._evaluator or self._new_evaluator()
+        if out is None and n_threads is None:
+            found = evaluator.at(scores, interpolation, out_of_bounds, 2 * threads.ROWS_EACH)
+            if found is not None:
+                return found
         if check_interpolation(interpolation) == "centered":
             return self._through_middles().predict(
                 scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
             )
-        linear, steps = interpolation == "linear", (self.left, self.right, self.values)
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
-        if out is None and n_threads is None and outside != "raise":
-            limit = cells.few_queries(self._index, self.n_steps)
-            few = _lookup.evaluate_few(scores, *steps, linear, outside == "nan", limit)
-            if few is not None:
-                return few
         queries, shape = read_queries(scores)
         n_threads = threads.num_threads(n_threads, len(queries))
         result = np.empty(shape) if out is None else check_output(out, shape)
@@ -219,10 +216,11 @@ class Staircase(documents.Saved):
             check_no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
-        flat, index = result.reshape(-1), self._index_for(len(queries), linear=linear)
+        flat, linear = result.reshape(-1), interpolation == "linear"
+        evaluator.index_for(len(queries), linear)  # one for all threads
 
         def evaluate(part: slice) -> int:
-            return _lookup.evaluate(queries[part], *steps, linear, outside == "nan", *index, flat[part])
+            return evaluator.evaluate(queries[part], linear, outside == "nan", flat[part])
 
         shares = threads.parts(len(queries), n_threads)
         for part, nan in zip(shares, threads.each(evaluate, shares), strict=True):
@@ -233,20 +231,11 @@ class Staircase(documents.Saved):
 
     __call__ = predict
 
-    def _index_for(self, n_queries: int, *, linear: bool) -> _Index:
-        """The index for many queries, made when it first pays.  Two threads may both make it; the results are equal."""
-        index = self._index
-        if index is None:
-            made = cells.index_for(self.left, n_queries)
-            if made is None:
-                return _NO_INDEX
-            index = (*made, _NO_INDEX[2])
-        if linear and not len(index[2]):
-            lines = np.empty((self.n_steps, 4))
-            _lookup.draw_lines(self.left, self.right, self.values, lines)
-            index = (*index[:2], lines)
-        _put(self, "_index", index)
-        return index
+    def _new_evaluator(self) -> _lookup.Lookup:
+        """Prepare for `predict`.  Two threads may both do this; results do not depend on it."""
+        found = _lookup.Lookup(self.left, self.right, self.values)
+        _put(self, "_evaluator", found)
+        return found
 
     def _through_middles(self) -> Staircase:
         """The staircase whose linear interpolation is "centered"; cached, because it has its own index."""

@@ -17,7 +17,6 @@ from strategies import TARGETS, Rows, rows
 import staircase_fast as sf
 from staircase_fast import threads
 from staircase_fast.calibration import venn_abers
-from staircase_fast.staircase import cells
 
 inf, nan = math.inf, math.nan
 
@@ -295,17 +294,12 @@ def test_threads_can_predict_while_the_predictor_is_refitted():
     assert not wrong
 
 
-def test_a_small_query_keeps_the_index_that_another_thread_made(monkeypatch):
-    venn = sf.VennAbers().fit(range(100), np.arange(100) % 2)
-    pairs = venn._result()
-    index = cells.index_for(pairs.left, 10**6)
-
-    def made_meanwhile(left, n_queries):
-        pairs._index = index
-
-    monkeypatch.setattr(cells, "index_for", made_meanwhile)
-    venn.predict(1.0)
-    assert pairs._index is index
+def test_the_index_is_made_once_for_the_queries_of_all_calls():
+    pairs = sf.VennAbers().fit(range(100), np.arange(100) % 2)._result()
+    queries = np.linspace(-1, 101, 999)
+    indices = [pairs._lookup.index for _ in range(5) if pairs.look_up(queries, pairs.values, 1)]
+    assert indices[0] is indices[1] is None
+    assert indices[2] is indices[3] is indices[4] is not None
 
 
 def test_columns_of_pandas_and_polars_are_accepted():

@@ -11,6 +11,7 @@ from reference import linear_value, step_value
 from strategies import SCORES, kinds, rows
 
 import staircase_fast as sf
+from staircase_fast.staircase import _lookup
 
 inf = math.inf
 queries_anywhere = kinds(SCORES).flatmap(lambda kind: st.lists(kind, max_size=20))
@@ -290,3 +291,73 @@ def test_few_invalid_queries_raise_the_usual_errors(query):
     with pytest.raises(ValueError, match="`scores` must") as general:
         stairs.predict(query, n_threads=1)
     assert str(quick.value) == str(general.value)
+
+
+ORDERS = {  # of queries
+    "ascending": lambda rng, x: np.sort(x),
+    "descending": lambda rng, x: np.sort(x)[::-1].copy(),
+    "nearly sorted": lambda rng, x: np.sort(x)[np.argsort(np.arange(len(x)) + 3 * rng.random(len(x)))],
+    "repeated": lambda rng, x: np.repeat(x[: len(x) // 100 + 1], 100)[: len(x)],
+    "runs, then noise": lambda rng, x: np.concatenate([np.sort(x[: len(x) // 2]), x[len(x) // 2 :]]),
+    "unsorted": lambda rng, x: x,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 8, 9, 10, 15, 16, 17, 18, 200, 5_000])
+@pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 257, 1_000, 20_000])
+def test_queries_in_any_order_get_their_values(n, n_steps, order):
+    rng = np.random.default_rng([n, n_steps, *order.encode()])
+    left = np.arange(n_steps, dtype=float)
+    stairs = sf.fit(left, rng.permutation(n_steps) if n_steps == 1 else np.cumsum(rng.random(n_steps)))
+    queries = rng.choice([-1.5, -inf, inf, *left, *(left - 0.25)], n)
+    queries = ORDERS[order](rng, np.where(rng.random(n) < 0.3, rng.uniform(-1, n_steps, n), queries))
+    expected = stairs.values[np.maximum(np.searchsorted(left, queries, side="right") - 1, 0)]
+    for scores in (queries, queries[::-1].copy()[::-1]):
+        assert_same_bits(stairs(scores), expected)
+        assert_same_bits(stairs(scores), expected)  # by an index, if there are many queries
+    single = queries.astype(np.float32)
+    expected = stairs.values[np.maximum(np.searchsorted(left, single.astype(float), side="right") - 1, 0)]
+    assert_same_bits(stairs(single), expected)
+    outside = (queries < left[0]) | (queries > left[-1])
+    assert np.array_equal(np.isnan(stairs.predict(queries, out_of_bounds="nan")), outside)
+
+
+@pytest.mark.parametrize("place", [0, 1, 63, 64, 100, 128, 255, 256, 700, 998, 999])
+@pytest.mark.parametrize("n_steps", [1, 2, 16, 17, 300])
+@pytest.mark.parametrize("order", ["ascending", "unsorted"])
+def test_a_nan_anywhere_among_the_queries_is_reported(place, n_steps, order):
+    rng = np.random.default_rng(place)
+    stairs = sf.fit(np.arange(n_steps), np.arange(n_steps))
+    queries = ORDERS[order](rng, rng.uniform(-1, n_steps, 1_000))
+    queries[place] = np.nan
+    for scores in (queries, queries.astype(np.float32)):
+        for options in ({}, {"n_threads": 1}, {"interpolation": "linear"}, {"out_of_bounds": "nan"}):
+            with pytest.raises(ValueError, match=rf"`scores` must not be NaN.*index {place}\b"):
+                stairs.predict(scores, **options)
+
+
+@pytest.mark.skipif(not _lookup.has_vectors(), reason="needs AVX2")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_edges", [0, 1, 2, 3, 8, 15])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 64])
+def test_edges_are_counted_alike_with_and_without_vector_instructions(n, n_edges, dtype):
+    rng = np.random.default_rng([n, n_edges])
+    edges = np.sort(rng.random(16))
+    values = rng.random(n_edges + 1)
+    queries = rng.choice([0.0, 1.0, *edges, *(edges - 1e-9)], n).astype(dtype)
+    inside = (0.0, np.nan), (-inf, 1.5)
+    outside = (0.5, 1.5), (-inf, 0.5), (0.0, 0.0)
+    for low, high in inside + outside:
+        found = []
+        for vectors in (True, False):
+            out = np.full(n + 1, -7.0)
+            fine = _lookup.count_below(queries, low, high, edges, values, out[:n], vectors)
+            assert out[n] == -7.0
+            assert fine == bool(np.all(queries >= low) and not np.any(queries >= high))
+            found.append(out)
+        assert_same_bits(found[0], found[1])
+        counts = np.searchsorted(edges[:n_edges], queries.astype(float), side="right")
+        assert_same_bits(found[0][:n], values[counts])
+    queries[n // 2] = np.nan
+    assert not any(_lookup.count_below(queries, -inf, np.nan, edges, values, out[:n], way) for way in (True, False))
