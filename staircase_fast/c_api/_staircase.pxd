@@ -25,13 +25,15 @@ cdef inline void evaluate(
     cdef Index index = no_index()
     cdef Entry *entries = NULL
     cdef Cell cell
+    cdef Map cells
     cdef Py_ssize_t n_entries
     if not linear and n >= FEW_QUERIES and n >= steps.n and steps.n < MOST_STEPS and cut_evenly(&steps, &cell):
-        n_entries = <Py_ssize_t>cell.high + 2
+        n_entries = <Py_ssize_t>cell.top + 2
         entries = <Entry *>malloc(n_entries * sizeof(Entry))
     if entries != NULL:                       # without an index, a binary search finds the same step
-        fill_index(steps.left, steps.n, Map(&cell, True), entries, n_entries)
-        index = index_of(entries, n_entries, Map(&cell, True))
+        cells = Map(&cell, &cell + 1, 1, False)
+        fill_index(steps.left, steps.n, cells, entries, n_entries)
+        index = index_of(entries, n_entries, cells)
     follow(&steps, &index, NULL, queries, n, linear, outside, out)
     free(entries)
 
@@ -48,6 +50,6 @@ cdef inline bint cut_evenly(const Stairs *stairs, Cell *cell) noexcept nogil:
         return False
     cell.scale = parts / (stairs.left[last] - stairs.left[first])
     cell.shift = -stairs.left[first] * cell.scale
-    cell.low = 0.0
-    cell.high = parts - 1.0
+    cell.top = parts - 1.0
+    cell.base = 0
     return 0.0 < cell.scale < INFINITY and -INFINITY < cell.shift < INFINITY

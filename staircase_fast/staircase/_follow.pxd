@@ -122,7 +122,7 @@ cdef inline Index no_index() noexcept nogil:
     cdef Index index
     index.entries = NULL
     index.many = False
-    index.cells = Map(NULL, True)
+    index.cells = Map(NULL, NULL, 1, False)
     return index
 
 

@@ -20,6 +20,8 @@ from staircase_fast.staircase._follow cimport (
 
 import numpy
 
+from staircase_fast.staircase import cells
+
 cdef object empty = numpy.empty, float64 = numpy.float64
 cdef type ndarray = numpy.ndarray
 
@@ -80,7 +82,6 @@ cdef class StepIndex:
 
     def __init__(self, const double[::1] left not None):
         cdef double[:, ::1] bucket_map, entries
-        from staircase_fast.staircase import cells
         self.bucket_map = bucket_map = cells.index_map(numpy.asarray(left))
         self.entries = entries = empty((cells.n_buckets(self.bucket_map) + 1, 2))
         fill_index(&left[0], left.shape[0], map_of(bucket_map), <Entry *>&entries[0, 0], entries.shape[0])

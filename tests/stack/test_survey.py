@@ -126,6 +126,7 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
         return sorted_rows.fit_sorted(*args, **options)
 
     monkeypatch.setattr(survey, "fit_sorted", fit_sorted)
+    monkeypatch.setattr(survey, "_ROWS_PER_BUCKET", 8)  # so that few rows are live although there are few rows
     survey.fit_unsorted(rows, scale, decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
     assert len(calls) == is_sorted
 
@@ -190,17 +191,7 @@ def test_the_bucket_map_is_monotone_and_covers_every_score(scores):
     _lookup.locate(x, bucket_map, buckets)
     assert np.all(np.diff(buckets) >= 0)
     assert buckets[0] >= 0
-    assert buckets[-1] <= bucket_map[-1, 3]
-
-
-@pytest.mark.parametrize("scores", ["uniform", "beta", "log-normal", "margins", "clusters of 1e-7", "one outlier"])
-def test_the_bucket_map_keeps_buckets_even(scores):
-    x = SCORES[scores]
-    bucket_map = cells.make_map(cells.sorted_sample(x), N // 16)
-    buckets = np.empty(N, dtype=np.int32)
-    _lookup.locate(x, bucket_map, buckets)
-    crowd = np.bincount(buckets)[buckets]  # for each row, the number of rows in its bucket
-    assert np.median(crowd) < 64
+    assert buckets[-1] < cells.n_buckets(bucket_map)
 
 
 def test_few_rows_and_extreme_numbers_are_sorted():
