@@ -43,11 +43,18 @@ ctypedef struct Index:
     bint many                 # more than MANY_ENTRIES: prefetch them
     Map cells
 
+# What consecutive blocks of queries have shown.
+ctypedef struct Near:
+    Py_ssize_t step           # of the last query of a block
+    Py_ssize_t failures       # batches since the last block whose queries are near each other
+
 cdef enum:
     MANY_ENTRIES = 1 << 14    # more do not fit the nearest caches
     FEW_STEPS = 16            # counting their edges is faster than an index
     NEAR_STEPS = 8            # the same for the steps of a block, which are found first
-    BLOCK = 64                # scores
+    BLOCK = 64                # queries
+    FAILURES = 4              # after so many ..
+    PAUSE = 8                 # .. the next block is tried after so many batches
 
 
 cdef inline int64_t step_by(const Entry *entry, const double *left, double score) noexcept nogil:
@@ -81,11 +88,12 @@ cdef inline void fill_index(
     const double *left, Py_ssize_t n, Map cells, Entry *entries, Py_ssize_t n_entries
 ) noexcept nogil:
     """Fill the index; it has one entry more than there are buckets."""
-    cdef Py_ssize_t step = 0, start, b
+    cdef Py_ssize_t step = 0, start, b, upcoming = bucket_of(cells, left[1]) if n > 1 else -1
     for b in range(n_entries):
         start = step
-        while step + 1 < n and bucket_of(cells, left[step + 1]) == b:
+        while b == upcoming:                  # the next step starts here
             step += 1
+            upcoming = bucket_of(cells, left[step + 1]) if step + 1 < n else -1
         entries[b].step = ~start if step - start > 1 else start
         entries[b].edge = left[step] if step - start == 1 else NAN
 
@@ -102,7 +110,8 @@ cdef inline Py_ssize_t follow(
 
     `outside`: queries outside the fitted range get NaN instead of the nearest value.
     """
-    cdef Py_ssize_t i, start = 0, size = 0, step = 0
+    cdef Py_ssize_t i, start = 0, size = 0
+    cdef Near near = Near(0, 0)
     cdef bint missing = False
     while start < n and not missing:
         size = min(BATCH, n - start)
@@ -110,7 +119,7 @@ cdef inline Py_ssize_t follow(
             follow_lines(stairs, index, drawn, queries + start, size, out + start)
             missing = has_nan(queries + start, size)
         else:
-            missing = not follow_steps(stairs, index, queries + start, size, out + start, &step)
+            missing = not follow_steps(stairs, index, queries + start, size, out + start, &near)
         if outside:
             for i in range(start, start + size):
                 out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
@@ -137,19 +146,23 @@ cdef inline void find_entries(
 
 
 cdef inline bint follow_steps(
-    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out, Py_ssize_t *step
+    const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out, Near *near
 ) noexcept nogil:
-    """Evaluate up to BATCH queries; return whether none is NaN.  `step`: a step on which further queries may be."""
+    """Evaluate up to BATCH queries; return whether none is NaN."""
     cdef Py_ssize_t i = 0, size
-    while i < n:
+    while i < n and (near.failures < FAILURES or near.failures % PAUSE == 0):
         size = min(BLOCK, n - i)
-        if not follow_block(stairs, index, queries + i, size, out + i, step):
-            if stairs.n <= FEW_STEPS:
-                return count_steps(stairs, 0, stairs.n - 1, queries + i, n - i, out + i)
-            search_steps(stairs, index, queries + i, n - i, out + i)
-            return not has_nan(queries + i, n - i)
+        if not follow_block(stairs, index, queries + i, size, out + i, &near.step):
+            break
+        near.failures = 0
         i += size
-    return True
+    if i == n:
+        return True
+    near.failures += i == 0
+    if stairs.n <= FEW_STEPS:
+        return count_steps(stairs, 0, stairs.n - 1, queries + i, n - i, out + i)
+    search_steps(stairs, index, queries + i, n - i, out + i)
+    return not has_nan(queries + i, n - i)
 
 
 cdef inline bint follow_block(

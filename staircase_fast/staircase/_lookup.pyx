@@ -205,7 +205,7 @@ cdef class Lookup:
         """The index if it exists or pays for the queries so far and n more; otherwise None."""
         cdef Py_ssize_t n = self.stairs.n
         self.n_queries += n_queries
-        if self.index is None and self.n_queries >= max(FEW_QUERIES, n // 8) and n < MOST_STEPS:
+        if self.index is None and self.n_queries >= max(FEW_QUERIES, n // 2) and n < MOST_STEPS:
             if n > FEW_STEPS or even_few_steps:
                 made = StepIndex(self.columns[0])
                 with cython.critical_section(self):           # another thread may have made it as well

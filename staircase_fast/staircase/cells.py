@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from staircase_fast.staircase import _make_map
 
 _LEAST_SAMPLE, _LARGEST_SAMPLE = 1024, 8192
-_PARTS_PER_STEP, _MANY_STEPS = 8, 10_000
+_PARTS_PER_STEP, _FEWEST_PARTS_PER_STEP, _MANY_PARTS = 16, 2, 1 << 18
 
 Map = NDArray[np.float64]  # a Header, then a Cell per row
 
@@ -43,7 +43,8 @@ def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
 def index_map(left: NDArray[np.float64]) -> Map:
     """A map in which few steps start in any bucket."""
     finite = left[np.isfinite(left)]
-    found: Map = _make_map.make(finite, (_PARTS_PER_STEP if len(left) < _MANY_STEPS else 2) * len(finite), True)
+    per_step = min(_PARTS_PER_STEP, max(_FEWEST_PARTS_PER_STEP, _MANY_PARTS / max(1, len(finite))))
+    found: Map = _make_map.make(finite, per_step * len(finite), True)
     return found
 
 

@@ -79,7 +79,7 @@ def test_maps_of_steps_leave_few_of_them_in_one_bucket(scores, n):
     crowd = np.bincount(buckets, minlength=1)
     assert np.count_nonzero(crowd[buckets] > 2) <= 0.1 * len(finite)
     assert np.all(np.diff(buckets) >= 0)
-    assert cells.n_buckets(bucket_map) <= max(1, 8 * len(finite)) + len(bucket_map)
+    assert cells.n_buckets(bucket_map) <= max(1, 16 * len(finite)) + len(bucket_map)
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 1000, 10**6])
