@@ -49,7 +49,7 @@ ctypedef struct Near:
     Py_ssize_t failures       # batches since the last block whose queries are near each other
 
 cdef enum:
-    MANY_ENTRIES = 1 << 14    # more do not fit the nearest caches
+    MANY_ENTRIES = 1 << 18    # more do not fit the nearest caches
     FEW_STEPS = 16            # counting their edges is faster than an index
     NEAR_STEPS = 8            # the same for the steps of a block, which are found first
     BLOCK = 64                # queries

@@ -170,7 +170,7 @@ cdef inline bint is_even(Tree *tree, const Cell *cell, Origin origin) noexcept n
     cdef double n = <double>(origin.end - origin.first), parts = cell.top + 1.0
     if tree.steps:
         # more steps share a bucket by chance if there are fewer buckets per step
-        return n < 3 or crowded(tree, cell, origin, 1.0, <Py_ssize_t>(2 + 2 / tree.wanted)) <= n / 20
+        return n < 3 or crowded(tree, cell, origin, 1.0, <Py_ssize_t>(2 + 3 / tree.wanted)) <= n / 20
     return n < FEW or (
         crowded(tree, cell, origin, lesser(1.0, 4 * n / parts), 4) <= n / 50
         and crowded(tree, cell, origin, lesser(1.0, n / 16 / parts), 36) <= n / 50
