@@ -6,7 +6,8 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
 from staircase_fast.staircase._cells cimport Cell, Map
-from staircase_fast.staircase._follow cimport Entry, Index, Stairs, fill_index, follow, index_of, no_index
+from staircase_fast.staircase._follow cimport follow
+from staircase_fast.staircase._index cimport Entry, Index, Stairs, fill_index, index_of, no_index
 from staircase_fast.streams._online_stack cimport OwnedStairs
 
 cdef enum:

@@ -8,7 +8,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._types cimport floating
-from staircase_fast.staircase._follow cimport Index, Stairs, follow_lines, no_index, step_of
+from staircase_fast.staircase._follow cimport follow_lines
+from staircase_fast.staircase._index cimport Index, Stairs, no_index, step_of
 
 ctypedef fused integer:
     uint8_t

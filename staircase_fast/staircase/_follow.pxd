@@ -2,14 +2,9 @@
 #
 # A score is on the last step that starts at or below it, or on the first step.  If there are few steps, or the scores
 # of a block lie near each other, as sorted scores do, the edges between these steps are counted (`_count_edges.pxd`).
-# Otherwise few scores are looked up by bisection.  Many use an index with an entry for each bucket of scores
-# (`_cells.pxd`): the step on which the bucket begins, and where in it the next step starts.  Then one comparison finds
-# the step.  If several steps start in a bucket, they are searched by bisection.
+# Otherwise each score is looked up (`_index.pxd`).
 #
-#     steps that start at 0, 1 and 5, buckets [0, 2), [2, 4), [4, 6):  entries (step 0, edge 1), (step 1, no edge),
-#     (step 1, edge 5).  The score 4.5 is in the last bucket and below 5: step 1.
-#
-# Preconditions: at least one step, left[0] <= right[0] < left[1] <= right[1] < .., no NaN in steps and values.
+# Preconditions: those of _index.pxd, no NaN in values.
 
 from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, NAN, fabs
@@ -18,14 +13,8 @@ from libc.stdint cimport int32_t, int64_t
 from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
-from staircase_fast.staircase._cells cimport Map, bucket_of, find_buckets
 from staircase_fast.staircase._count_edges cimport count_edges, has_four_lanes
-
-ctypedef struct Stairs:
-    Py_ssize_t n
-    const double *left
-    const double *right
-    const double *values
+from staircase_fast.staircase._index cimport Index, Stairs, find_entries, step_by, step_in, step_of
 
 # The line from the right end of a step to the left end of the next one.
 ctypedef struct Line:
@@ -34,72 +23,17 @@ ctypedef struct Line:
     double low                # value at the start
     double high               # value at the end
 
-ctypedef struct Entry:
-    double edge               # where a step starts in this bucket, or NaN: none or several do
-    int64_t step              # the step on which the bucket begins; its complement, which is < 0, if several start
-
-ctypedef struct Index:
-    const Entry *entries      # or NULL: no index
-    bint many                 # more than MANY_ENTRIES: prefetch them
-    Map cells
-
 # What consecutive blocks of queries have shown.
 ctypedef struct Near:
     Py_ssize_t step           # of the last query of a block
     Py_ssize_t failures       # batches since the last block whose queries are near each other
 
 cdef enum:
-    MANY_ENTRIES = 1 << 18    # more do not fit the nearest caches
     FEW_STEPS = 16            # counting their edges is faster than an index
     NEAR_STEPS = 8            # the same for the steps of a block, which are found first
     BLOCK = 64                # queries
     FAILURES = 4              # after so many ..
     PAUSE = 8                 # .. the next block is tried after so many batches
-
-
-cdef inline int64_t step_by(const Entry *entry, const double *left, double score) noexcept nogil:
-    """The step of a score whose bucket has this entry."""
-    cdef int64_t step = entry.step, last
-    if step >= 0:
-        return step + (entry.edge <= score)
-    step = ~step
-    last = entry[1].step
-    last = ~last if last < 0 else last
-    return step + started(left + step + 1, last - step, score)
-
-
-cdef inline int64_t step_of(const double *left, Py_ssize_t n, double score) noexcept nogil:
-    """The step of a score, by bisection of all n steps."""
-    return started(left + 1, n - 1, score) if n > 1 else 0
-
-
-cdef inline Py_ssize_t started(const double *left, Py_ssize_t n, double score) noexcept nogil:
-    """The number of entries at or below the score: bisection without branches."""
-    cdef const double *base = left
-    cdef Py_ssize_t half
-    while n > 1:
-        half = n >> 1
-        base += half if base[half - 1] <= score else 0
-        n -= half
-    return (base - left) + (base[0] <= score)
-
-
-cdef inline void fill_index(
-    const double *left, Py_ssize_t n, Map cells, Entry *entries, Py_ssize_t n_entries
-) noexcept nogil:
-    """Fill the index; it has one entry more than there are buckets."""
-    cdef Py_ssize_t step = 0, start, b, upcoming = bucket_of(cells, left[1]) if n > 1 else -1
-    for b in range(n_entries):
-        start = step
-        while b == upcoming:                  # the next step starts here
-            step += 1
-            upcoming = bucket_of(cells, left[step + 1]) if step + 1 < n else -1
-        entries[b].step = ~start if step - start > 1 else start
-        entries[b].edge = left[step] if step - start == 1 else NAN
-
-
-cdef inline Index index_of(const Entry *entries, Py_ssize_t n_entries, Map cells) noexcept nogil:
-    return Index(entries, n_entries > MANY_ENTRIES, cells)
 
 
 cdef inline Py_ssize_t follow(
@@ -127,35 +61,21 @@ cdef inline Py_ssize_t follow(
     return start - size + first_nan(queries + start - size, size) if missing else -1
 
 
-cdef inline Index no_index() noexcept nogil:
-    cdef Index index
-    index.entries = NULL
-    index.many = False
-    index.cells = Map(NULL, NULL, 1, False)
-    return index
-
-
-cdef inline void find_entries(
-    const Index *index, const floating *queries, Py_ssize_t n, int32_t *buckets
-) noexcept nogil:
-    cdef Py_ssize_t i
-    find_buckets(index.cells, queries, n, buckets)
-    if index.many:
-        for i in range(n):
-            prefetch(index.entries + buckets[i])
-
-
 cdef inline bint follow_steps(
     const Stairs *stairs, const Index *index, const floating *queries, Py_ssize_t n, double *out, Near *near
 ) noexcept nogil:
     """Evaluate up to BATCH queries; return whether none is NaN."""
-    cdef Py_ssize_t i = 0, size
-    while i < n and (near.failures < FAILURES or near.failures % PAUSE == 0):
-        size = min(BLOCK, n - i)
-        if not follow_block(stairs, index, queries + i, size, out + i, &near.step):
-            break
-        near.failures = 0
-        i += size
+    cdef Py_ssize_t i = 0, size = n           # first all queries, if they seem to be on one step, then blocks
+    cdef bint tried = near.failures < FAILURES or near.failures % PAUSE == 0
+    if not ends_on(stairs, near.step, near.step, queries, n):
+        size = BLOCK
+    while tried and i < n:
+        size = min(size, n - i)
+        if follow_block(stairs, index, queries + i, size, out + i, &near.step):
+            near.failures = 0
+            i += size
+        else:
+            tried, size = size > BLOCK, BLOCK
     if i == n:
         return True
     near.failures += i == 0
@@ -173,9 +93,9 @@ cdef inline bint follow_block(
     The first and the last query show which steps to try, and one in the middle whether that is worthwhile.
     """
     cdef Py_ssize_t first = step[0], last = step[0]
-    if not (is_on(stairs, first, last, queries[0]) and is_on(stairs, first, last, queries[n - 1])):
-        first = search_step(stairs, index, queries[0])
-        last = step[0] = search_step(stairs, index, queries[n - 1])
+    if not ends_on(stairs, first, last, queries, n):
+        first = step_from(stairs, index, first, queries[0])
+        last = step[0] = step_from(stairs, index, first, queries[n - 1])
         if first > last:
             first, last = last, first
     if last - first >= NEAR_STEPS or not is_on(stairs, first, last, queries[n // 2]):
@@ -199,10 +119,22 @@ cdef inline bint is_on(const Stairs *stairs, Py_ssize_t first, Py_ssize_t last, 
     return (first == 0 or stairs.left[first] <= query) and (last == stairs.n - 1 or query < stairs.left[last + 1])
 
 
-cdef inline Py_ssize_t search_step(const Stairs *stairs, const Index *index, double query) noexcept nogil:
-    if index.entries == NULL:
-        return step_of(stairs.left, stairs.n, query)
-    return step_by(index.entries + bucket_of(index.cells, query), stairs.left, query)
+cdef inline bint ends_on(
+    const Stairs *stairs, Py_ssize_t first, Py_ssize_t last, const floating *queries, Py_ssize_t n
+) noexcept nogil:
+    return is_on(stairs, first, last, queries[0]) and is_on(stairs, first, last, queries[n - 1])
+
+
+cdef inline Py_ssize_t step_from(
+    const Stairs *stairs, const Index *index, Py_ssize_t start, double query
+) noexcept nogil:
+    """The step of a query; if that is the given step or one of the next, without a search."""
+    cdef Py_ssize_t step
+    if is_on(stairs, start, stairs.n - 1, query):
+        for step in range(start, min(start + NEAR_STEPS, stairs.n)):
+            if is_on(stairs, start, step, query):
+                return step
+    return step_in(stairs, index, query)
 
 
 cdef inline void search_steps(

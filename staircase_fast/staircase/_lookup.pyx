@@ -13,9 +13,9 @@ from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, in_place, open_array
 from staircase_fast.staircase._cells cimport find_buckets, map_of
 from staircase_fast.staircase._count_edges cimport count_edges, has_four_lanes
-from staircase_fast.staircase._follow cimport (
-    FEW_STEPS, Entry, Index, Line, Stairs, fill_index, find_entries, follow, index_of, line_after, no_index, step_by,
-    step_of,
+from staircase_fast.staircase._follow cimport FEW_STEPS, Line, follow, line_after
+from staircase_fast.staircase._index cimport (
+    Entry, Index, Stairs, fill_index, find_entries, index_of, no_index, step_by, step_of,
 )
 
 import numpy
@@ -75,7 +75,7 @@ def draw_lines(
 
 
 cdef class StepIndex:
-    """The index of a staircase (`_follow.pxd`)."""
+    """The index of a staircase (`_index.pxd`)."""
 
     cdef Index index
     cdef object bucket_map, entries           # its memory

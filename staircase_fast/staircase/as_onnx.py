@@ -143,7 +143,7 @@ def _place(graph: _Graph, table: Pieces, scores: str) -> str:
 
 
 def _started(graph: _Graph, start: str, n: int, scores: str) -> str:
-    """The number of n entries at or below each score: `started` of `_follow.pxd`, for all scores at once."""
+    """The number of n entries at or below each score: `started` of `_index.pxd`, for all scores at once."""
     base = graph.integer(0)
     while n >= 1:
         half = max(n >> 1, 1)
