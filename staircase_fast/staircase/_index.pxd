@@ -1,8 +1,8 @@
 # Find the step of a score.
 #
 # Few scores are looked up by bisection.  Many use an index with an entry for each bucket of scores (`_cells.pxd`): the
-# step on which the bucket begins, and where in it the next step starts.  Then one comparison finds the step.  If several
-# steps start in a bucket, they are searched by bisection.
+# step on which the bucket begins, and where in it the next step starts.  Then one comparison finds the step.  If
+# several steps start in a bucket, they are searched by bisection.
 #
 #     steps that start at 0, 1 and 5, buckets [0, 2), [2, 4), [4, 6):  entries (step 0, edge 1), (step 1, no edge),
 #     (step 1, edge 5).  The score 4.5 is in the last bucket and below 5: step 1.
