@@ -29,7 +29,7 @@ ctypedef struct Near:
     Py_ssize_t failures       # batches since the last block whose queries are near each other
 
 cdef enum:
-    FEW_STEPS = 16            # counting their edges is faster than an index
+    FEW_STEPS = 20            # counting their edges is faster than an index
     NEAR_STEPS = 8            # the same for the steps of a block, which are found first
     BLOCK = 64                # queries
     FAILURES = 4              # after so many ..

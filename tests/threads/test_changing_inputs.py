@@ -20,10 +20,9 @@ from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, extent_of, sca
 from staircase_fast.bisection import solve
 from staircase_fast.bisection.samples import Samples
 from staircase_fast.calibration import _venn
-from staircase_fast.groups import _groups, grouped
+from staircase_fast.groups import _evaluate, _groups, grouped
 from staircase_fast.inputs.rows import check_weights
 from staircase_fast.stack import _sorted_rows, _sorting, survey
-from staircase_fast.staircase import _lookup
 from staircase_fast.streams import _online, _score_sums, runs
 
 SCRIPT = Path(__file__).parents[1] / "safety" / "change_inputs.py"
@@ -154,7 +153,7 @@ def test_queries_of_groups_outside_of_their_range_have_no_staircase():
     out = np.full(5, 9.0)
     steps = np.array([0, 1]), np.array([0.0]), np.array([0.0]), np.array([3.0])
     places = np.zeros(1, dtype=np.int32)
-    found = _lookup.evaluate_groups(np.zeros(5), groups, 5, places, *steps, False, False, out)
+    found = _evaluate.evaluate_groups(np.zeros(5), groups, 5, places, *steps, False, False, out)
     assert found == (-1, 1)
     assert out.tolist() == [3.0, 9.0, 9.0, 9.0, 9.0]
 
