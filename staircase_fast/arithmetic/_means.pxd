@@ -163,7 +163,7 @@ cdef inline void sum_rows(
 
 
 cdef inline double nearer_neighbour(Twofold s, Py_ssize_t n, double below, double above) noexcept nogil:
-    """The mean of n <= FEW_ROWS rows with the exact sum s: one of two neighbours, whose midpoint it is close to or on."""
+    """The mean of n <= FEW_ROWS rows with the exact sum s, which is close to the midpoint of two neighbours, or on it."""
     cdef double count = <double>n, half = (above - below) * 0.5, rest = remainder(s.hi, below, count) - half * count
     if rest == -s.lo:
         return below + half                              # to even

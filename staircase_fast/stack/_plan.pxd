@@ -18,8 +18,8 @@
 # If all targets of several consecutive buckets are equal, the path is straight there, and the minorant can bend only at
 # the ends.  So all but the first and the last of these buckets are quiet, even on the chord.
 #
-# If the rows are sorted, a bucket whose corner is below the chord gets a second look: it is live only if the path itself
-# gets down to the chord (`reaches_chord`).  In noisy data, few buckets do.
+# If the rows are sorted, a bucket whose corner is below the chord gets a second look: it is live only if the path
+# itself gets down to the chord (`reaches_chord`).  In noisy data, few buckets do.
 #
 # Any chords are valid.  We use those of the minorant of every `chord_buckets`-th bucket border, found by a stack in
 # plain floating point.  Errors there only make more buckets live.
