@@ -85,7 +85,51 @@ cdef extern from *:
 
 cdef enum:
     VECTOR_ROWS = 16      # fewer rows are added one by one
-    FEW_ROWS = 64         # their remainders are exact: see `nearer_neighbour`
+    MOST_FEW = 64         # the remainders of sums of few rows are exact: see `remainder`
+
+
+cdef inline Py_ssize_t few_rows(const Scale *scale) noexcept nogil:
+    """The largest number of rows, up to MOST_FEW, for `mean_of_few`: their sum in two doubles is exact."""
+    return MOST_FEW if MOST_FEW**3 * sum_error(scale) < power_of_two(max(scale.y_unit, -1000)) else 0
+
+
+cdef inline double sum_error(const Scale *scale) noexcept nogil:
+    """The error bound of a sum of n rows without weights, divided by n**3: 8 n**2 u**2 A, where A <= n * greatest."""
+    return 9.860761315262648e-32 * scale.greatest
+
+
+cdef inline double mean_of_few(const number *y, Py_ssize_t n) noexcept nogil:
+    """The mean of n <= few_rows rows without weights, rounded to nearest, or NaN if it is too close to zero."""
+    cdef Twofold s = Twofold(0.0, 0.0)
+    cdef double count = <double>n, inverse = 1.0 / count, quotient, rest, margin, below, above, half
+    cdef Py_ssize_t i
+    for i in range(n):
+        add(&s, <double>y[i])
+    s.hi = two_sum(s.hi, s.lo, &s.lo)
+    quotient = s.hi / count
+    if not fabs(quotient) > 1e-200:
+        return 0.0 if s.hi == 0.0 else NAN
+    rest = (remainder(s.hi, quotient, count) + s.lo) * inverse
+    margin = fabs(rest) * 1e-14 + fabs(quotient) * 1e-29            # far above the error of `rest`
+    below = quotient + (rest - margin)
+    above = quotient + (rest + margin)
+    if below == above:
+        return below
+    # next to the midpoint of two neighbours, or on it: compare with that, exactly
+    half = (above - below) * 0.5
+    rest = remainder(s.hi, below, count) - half * count
+    if rest == -s.lo:
+        return below + half                              # to even
+    return above if rest > -s.lo else below
+
+
+cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
+    """total - quotient*count, for a count <= MOST_FEW and a quotient within some ulps of total/count.
+
+    The result is a small multiple of the quotient's last bit, so it is exact.
+    """
+    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
+    return (total - upper * count) - (quotient - upper) * count
 
 
 cdef inline double quick_mean(
@@ -93,9 +137,8 @@ cdef inline double quick_mean(
 ) noexcept nogil:
     """The mean, rounded to nearest, or NaN if its rounding is in doubt; `weight` is set to the rounded total weight."""
     cdef Twofold s = Twofold(0.0, 0.0), w = Twofold(<double>n, 0.0)
-    cdef double bound = <double>n * <double>n * 9.860761315262648e-32, s_error, w_error = 0.0      # 8 n**2 * 2**-106
-    cdef double quotient, product, error, rest, margin, below, above
-    cdef bint few = weights == NULL and n <= FEW_ROWS
+    cdef double bound = <double>n * <double>n * 9.860761315262648e-32, s_error, w_error = 0.0      # 8 n**2 u**2
+    cdef double quotient, inverse, product, error, rest, margin, below, above
     sum_rows(y, weights, n, vectors, &s, &w)
     weight[0] = w.hi
     if weights != NULL:
@@ -105,21 +148,17 @@ cdef inline double quick_mean(
     s_error = below_unit(bound * (scale.greatest * w.hi), scale.y_unit + scale.w_unit)
     if s.hi == 0.0 and s_error == 0.0:
         return 0.0
+    inverse = 1.0 / w.hi
     quotient = s.hi / w.hi
     if not fabs(quotient) > 1e-200:
         return NAN
-    if few:
-        rest = (remainder(s.hi, quotient, w.hi) + s.lo) / w.hi
-    else:
-        product = two_product(quotient, w.hi, &error)
-        rest = (((s.hi - product) - error) + (s.lo - quotient * w.lo)) / w.hi
-    # the five roundings in `rest` are at most 2**-101 of the quotient and a few ulps of the rest
-    margin = fabs(rest) * 1e-14 + fabs(quotient) * 1e-29 + 2.0 * (s_error + fabs(quotient) * w_error) / w.hi
+    product = two_product(quotient, w.hi, &error)
+    rest = (((s.hi - product) - error) + (s.lo - quotient * w.lo)) * inverse
+    # the six roundings in `rest` are at most 2**-100 of the quotient and a few ulps of the rest
+    margin = fabs(rest) * 1e-14 + fabs(quotient) * 1e-29 + 2.0 * (s_error + fabs(quotient) * w_error) * inverse
     below = quotient + (rest - margin)
     above = quotient + (rest + margin)
-    if below == above:
-        return below
-    return nearer_neighbour(s, n, below, above) if few and s_error == 0.0 else NAN
+    return below if below == above else NAN
 
 
 cdef inline double below_unit(double error, int unit) noexcept nogil:
@@ -160,20 +199,3 @@ cdef inline void sum_rows(
     s.hi = two_sum(s.hi, s.lo, &s.lo)
     if weights != NULL:
         w.hi = two_sum(w.hi, w.lo, &w.lo)
-
-
-cdef inline double nearer_neighbour(Twofold s, Py_ssize_t n, double below, double above) noexcept nogil:
-    """The mean of n <= FEW_ROWS rows with the exact sum s, which is close to the midpoint of two neighbours, or on it."""
-    cdef double count = <double>n, half = (above - below) * 0.5, rest = remainder(s.hi, below, count) - half * count
-    if rest == -s.lo:
-        return below + half                              # to even
-    return above if rest > -s.lo else below
-
-
-cdef inline double remainder(double total, double quotient, double count) noexcept nogil:
-    """total - quotient*count, for a count <= FEW_ROWS and a quotient within some ulps of total/count.
-
-    The result is a small multiple of the quotient's last bit, so it is exact.
-    """
-    cdef double c = 134217729.0 * quotient, upper = c - (c - quotient)
-    return (total - upper * count) - (quotient - upper) * count

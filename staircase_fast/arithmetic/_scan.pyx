@@ -9,7 +9,7 @@ from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Monotonicity, Range, fill_buckets, monotonicity_of, range_of,
 )
 from staircase_fast.arithmetic._exact cimport Scale, unpacked
-from staircase_fast.arithmetic._means cimport has_avx2, quick_mean
+from staircase_fast.arithmetic._means cimport few_rows, has_avx2, mean_of_few, quick_mean
 from staircase_fast.arithmetic._row_sums cimport Pending, pend_rows
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
 from staircase_fast.arithmetic._types cimport floating, number
@@ -72,9 +72,9 @@ def mean(const double[::1] y not None, const double[::1] w not None, object scal
     """The rounded mean, or NaN if it is in doubt, and the rounded total weight.  Only tests need it."""
     cdef double weight = 0.0
     cdef Scale exact = unpacked(scale)
-    cdef double found = quick_mean(
-        &exact, &y[0], &w[0] if w.shape[0] else NULL, y.shape[0], vectors and has_avx2(), &weight
-    )
+    if w.shape[0] == 0 and y.shape[0] <= few_rows(&exact):
+        return mean_of_few(&y[0], y.shape[0]), <double>y.shape[0]
+    found = quick_mean(&exact, &y[0], &w[0] if w.shape[0] else NULL, y.shape[0], vectors and has_avx2(), &weight)
     return found, weight
 
 

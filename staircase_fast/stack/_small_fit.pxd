@@ -1,9 +1,9 @@
 # The fit of few rows, in the cache: sort them unless they are sorted, find ties, merge.
 #
-# This is a bucket sort.  The score range is divided into *digits*, buckets of equal width, about one per row; digits
-# with many rows are divided again by rank (_sort.pxd); then insertion sort finishes.  If the largest digit has a large
-# part of the rows, all rows are divided by rank from the start.  (For normally distributed scores, this would take up
-# to 18 % more instructions for the whole fit.)
+# Nearly sorted rows are sorted by insertion, all others by a bucket sort.  The score range is divided into *digits*,
+# buckets of equal width, about one per row; digits with many rows are divided again by rank (_sort.pxd); then insertion
+# sort finishes.  If the largest digit has a large part of the rows, all rows are divided by rank from the start.  (For
+# normally distributed scores, this would take up to 18 % more instructions for the whole fit.)
 #
 # A label is stored in the last bit of its score's rank.  Labels are pushed in runs of rows in which no 1 follows a 0
 # (no 0 follows a 1 if values decrease): no step ends inside a run.  Runs of random labels have four rows on average.
@@ -17,8 +17,9 @@ from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_greater, pair_lesser, pair_of, pair_second
-from staircase_fast.arithmetic._types cimport number
+from staircase_fast.arithmetic._types cimport CHUNK, number
 from staircase_fast.stack._rows cimport find_ties, merge_rows
+from staircase_fast.stack._scatter cimport insert_columns
 from staircase_fast.stack._sort cimport (
     FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sortable, spread,
     spread_crowds,
@@ -27,6 +28,7 @@ from staircase_fast.stack._stack cimport Stack, finish, push
 
 cdef enum:
     MOST_DIGITS = 65536
+    FALLS = 16                # if more than one in FALLS scores is below the one before it, rows are not nearly sorted
     CROWD = 8                 # a digit with more than one in CROWD rows: divide by rank
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
@@ -73,13 +75,7 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     task.stack.n = 0
     task.stack.s = task.steps.values + task.steps.n
     task.stack.w = task.steps.weights + task.steps.n
-    if n == 0:
-        return 0
-    if is_ascending(rows.x + at, n):
-        if rows.labels != NULL:
-            fit_ascending(task, rows.x + at, rows.labels + at, NULL, n)
-        else:
-            fit_ascending(task, rows.x + at, rows.y + at, NULL if rows.w == NULL else rows.w + at, n)
+    if n == 0 or fit_nearly_sorted(task, at, n):
         return task.stack.n
     find_ends(rows.x + at, n, &low, &high)
     if rows.labels != NULL and rank_of(high) - rank_of(low) < <uint64_t>1 << 63:
@@ -91,11 +87,45 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     return task.stack.n
 
 
-cdef inline bint is_ascending(const double *x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i = 1
-    while i < n and x[i - 1] <= x[i]:
-        i += 1
-    return i == n
+cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
+    """Fit the rows [at, at + n) if they are sorted, or if insertion sorts them in about n moves; otherwise return False.
+    """
+    cdef const double *x = task.columns.x + at
+    cdef const double *y = task.columns.y + at
+    cdef const double *w = NULL if task.columns.w == NULL else task.columns.w + at
+    cdef const uint8_t *labels = NULL if task.columns.labels == NULL else task.columns.labels + at
+    cdef Py_ssize_t falls = count_falls(x, n)
+    cdef double *sorted_x = <double *>task.room.rows
+    cdef void *sorted_y = sorted_x + n
+    cdef double *sorted_w = <double *>task.room.spare
+    if falls > n // FALLS:
+        return False
+    if labels != NULL:
+        if falls:
+            if not insert_columns(x, labels, NULL, n, sorted_x, <uint8_t *>sorted_y, NULL):
+                return False
+            x, labels = sorted_x, <const uint8_t *>sorted_y
+        fit_ascending(task, x, labels, NULL, n)
+    else:
+        if falls:
+            if not insert_columns(x, <const uint64_t *>y, w, n, sorted_x, <uint64_t *>sorted_y, sorted_w):
+                return False
+            x, y, w = sorted_x, <const double *>sorted_y, NULL if w == NULL else sorted_w
+        fit_ascending(task, x, y, w, n)
+    return True
+
+
+cdef inline Py_ssize_t count_falls(const double *x, Py_ssize_t n) noexcept nogil:
+    """The number of scores below the one before them; n if there are many in the first rows."""
+    cdef Py_ssize_t i, start = 1, end, falls = 0
+    while start < n:
+        end = min(n, start + CHUNK)
+        for i in range(start, end):
+            falls += x[i] < x[i - 1]
+        if falls > 1 + end // FALLS:
+            return n
+        start = end
+    return falls
 
 
 cdef inline void fit_ascending(

@@ -31,7 +31,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_sums, exact_order, multiply_words
-from staircase_fast.arithmetic._means cimport has_avx2, quick_mean
+from staircase_fast.arithmetic._means cimport few_rows, has_avx2, mean_of_few, quick_mean
 from staircase_fast.arithmetic._rounded cimport narrow_mean, rounded_mean, rounded_sum, rounded_weight
 from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._types cimport number
@@ -205,6 +205,7 @@ cdef inline void finish(
     cdef bint representable = number is float or number is double or stack.scale.greatest < 9007199254740992.0
     cdef bint quick = stack.scale.tame and representable
     cdef bint vectors = has_avx2()
+    cdef Py_ssize_t few = few_rows(&stack.scale) if quick and weights == NULL else 0
     for block in range(stack.n):
         start = stack.starts[block]
         end = stack.starts[block + 1] if block + 1 < stack.n else n_rows
@@ -216,7 +217,8 @@ cdef inline void finish(
         else:
             value = NAN
             if quick and not stack.known[block]:
-                value = quick_mean(
+                weight = <double>(end - start)
+                value = mean_of_few(y + start, end - start) if end - start <= few else quick_mean(
                     &stack.scale, y + start, NULL if weights == NULL else weights + start, end - start, vectors, &weight
                 )
             if value != value:
