@@ -23,6 +23,8 @@ from staircase_fast.stack.sorting import in_score_order, repaired
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
+_UNLIMITED = solve.Budget()
+
 
 @public_class("staircase_fast")
 class IsotonicResult(NamedTuple):
@@ -124,11 +126,13 @@ def fit(
     the_loss = loss_of(loss)
     rising = options.check_direction(increasing, auto=True)
     options.check_bounds(bounds)  # before anything is read
-    budget = solve.Budget(
-        options.check_tolerance(tol), options.check_round_count(max_rounds),
-        time.monotonic() + options.check_seconds(max_seconds),
-        threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
-    )  # fmt: skip
+    budget = _UNLIMITED
+    if not (the_loss.is_mean and tol is max_rounds is max_seconds is n_threads is None):
+        budget = solve.Budget(
+            options.check_tolerance(tol), options.check_round_count(max_rounds),
+            time.monotonic() + options.check_seconds(max_seconds),
+            threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
+        )  # fmt: skip
     stairs = _fit_few(scores, targets, sample_weight, the_loss, rising, bounds, budget)
     if stairs is not None:
         return stairs
