@@ -1,22 +1,21 @@
 """The fit of up to MOST_ROWS rows in one call: read, check, sort, merge.
 
-For few rows, Python calls would take longer than the arithmetic.  Unsupported arrays, invalid rows and targets of
-magnitude 2**53 or more are left to the general path, which converts them or raises the error.
+For few rows, Python calls would take longer than the arithmetic.
 """
 
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawMalloc
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._column_scan cimport (
-    BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, has_nan, range_of,
-)
+from staircase_fast.arithmetic._column_scan cimport fill_buckets
 from staircase_fast.arithmetic._scale cimport scale_of
-from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, open_array, read_column
+from staircase_fast.inputs._buffers cimport read_column
 from staircase_fast.stack._rows cimport expand_steps, merge_rows
-from staircase_fast.stack._small_fit cimport MOST_DIGITS, ROWS_FOR_A_PLAN, Columns, Room, Task, fit_one
-from staircase_fast.stack._sort cimport RankedRow, RankedTarget
+from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_one
+from staircase_fast.stack._small_rows cimport (
+    FINE, GENERAL, NO_MEMORY, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays, read_rows,
+)
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
 import numpy
@@ -34,138 +33,6 @@ cdef enum:
 
 MOST_ROWS, MOST_LABELS = ROWS, LABEL_ROWS
 
-# State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
-ctypedef struct Fit:
-    Array scores
-    Array targets
-    Array weights
-    Py_ssize_t n
-    void *memory
-    void *words               # exact sums, allocated when their width is known
-    Task task
-    Range y_range
-    Range w_range
-    int status
-
-
-cdef enum Status:
-    FINE
-    GENERAL                   # leave the rows to the general path
-    NO_MEMORY
-
-
-cdef int open_arrays(Fit *fit, object scores, object targets, object weights) noexcept:
-    fit.scores.kind = fit.targets.kind = fit.weights.kind = 0
-    fit.memory = fit.words = NULL
-    if not open_array(targets, ndarray, &fit.targets):
-        return GENERAL
-    fit.n = fit.targets.n
-    if not 0 < fit.n <= ROWS:
-        return GENERAL
-    if scores is not None and (not open_array(scores, ndarray, &fit.scores) or fit.scores.n != fit.n):
-        return GENERAL
-    if weights is not None and (not open_array(weights, ndarray, &fit.weights) or fit.weights.n != fit.n):
-        return GENERAL
-    return FINE
-
-
-cdef void close_arrays(Fit *fit) noexcept:
-    close_array(&fit.scores)
-    close_array(&fit.targets)
-    close_array(&fit.weights)
-    PyMem_RawFree(fit.memory)
-    PyMem_RawFree(fit.words)
-
-
-cdef int allocate(Fit *fit) noexcept nogil:
-    """Allocate the work space and the outputs."""
-    cdef Py_ssize_t n = fit.n, row_size = sizeof(RankedRow) if fit.weights.kind else sizeof(RankedTarget)
-    cdef Room *room = &fit.task.room
-    cdef char *at = <char *>PyMem_RawMalloc(
-        n * (2 * row_size + sizeof(Py_ssize_t) + 7 * sizeof(double) + sizeof(int64_t) + 4)
-        + MOST_DIGITS * sizeof(uint32_t) + 64
-    )
-    if at == NULL:
-        return NO_MEMORY
-    fit.memory = at
-    room.rows = at
-    room.spare = at + n * row_size
-    room.starts = <Py_ssize_t *>(at + 2 * n * row_size)
-    fit.task.columns.x = <double *>(room.starts + n + 1)
-    fit.task.columns.y = fit.task.columns.x + n
-    fit.task.columns.w = fit.task.columns.y + n
-    fit.task.steps.left = fit.task.columns.w + n
-    fit.task.steps.right = fit.task.steps.left + n
-    fit.task.steps.values = fit.task.steps.right + n
-    fit.task.steps.weights = fit.task.steps.values + n
-    fit.task.steps.counts = <int64_t *>(fit.task.steps.weights + n)
-    fit.task.steps.n = 0
-    room.ends = <uint32_t *>(fit.task.steps.counts + n)
-    room.tied = <uint8_t *>(room.ends + MOST_DIGITS)
-    room.known = room.tied + n
-    fit.task.columns.labels = room.known + n
-    room.live = fit.task.columns.labels + n
-    return FINE
-
-
-cdef int read_rows(Fit *fit, double lowest, double highest) noexcept nogil:
-    """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores."""
-    cdef Columns *columns = &fit.task.columns
-    cdef Columns copies = columns[0]
-    cdef Py_ssize_t i, n = fit.n
-    cdef bint labels
-    if not read_column(&fit.targets, &columns.y):
-        return GENERAL
-    labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
-    if labels and n > LABEL_ROWS:
-        return GENERAL
-    if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
-        return GENERAL
-    for i in range(n):
-        columns.x[i] += 0.0                               # -0.0 becomes the 0.0 it equals
-    fit.w_range = Range(-1, 1.0, 1.0, 1.0, True)
-    if fit.weights.kind:
-        columns.labels = NULL
-        if not read_column(&fit.weights, &columns.w):
-            return GENERAL
-        fit.w_range = range_of(columns.w, n)
-    else:
-        columns.w = NULL
-        if labels:
-            for i in range(n):
-                columns.labels[i] = columns.y[i] != 0
-            fit.y_range = Range(-1, 0.0, 1.0, 1.0, True)
-            return FINE
-        columns.labels = NULL
-    fit.y_range = range_of(columns.y, n)
-    if not are_valid(fit, lowest, highest):
-        return GENERAL
-    if fit.w_range.lowest == 0:
-        fit.n = copy_present(columns, n, &copies)
-        columns.y, columns.w = copies.y, copies.w
-        fit.w_range = range_of(columns.w, fit.n)
-    return FINE if fit.n else GENERAL
-
-
-cdef Py_ssize_t copy_present(const Columns *rows, Py_ssize_t n, Columns *out) noexcept nogil:
-    """Copy the rows of weight other than 0, maybe to the same place; return their number."""
-    cdef Py_ssize_t i, n_present = 0
-    for i in range(n):
-        if rows.w[i] != 0:
-            out.x[n_present], out.y[n_present], out.w[n_present] = rows.x[i], rows.y[i], rows.w[i]
-            n_present += 1
-    return n_present
-
-
-cdef bint are_valid(const Fit *fit, double lowest, double highest) noexcept nogil:
-    cdef Range y = fit.y_range, w = fit.w_range
-    if y.first_bad >= 0 or y.lowest < lowest or y.highest > highest:
-        return False
-    if max(-y.lowest, y.highest) >= 9007199254740992.0:      # 2**53: may be a rounded integer
-        return False
-    return w.first_bad < 0 and w.lowest >= 0 and w.highest * fit.n < INFINITY
-
-
 cdef int set_stack(Fit *fit, bint decreasing, double lo, double hi) noexcept nogil:
     cdef Task *task = &fit.task
     task.stack = empty_stack(scale_of(fit.y_range, fit.w_range, fit.n), decreasing, task.room.starts, NULL, NULL)
@@ -180,13 +47,17 @@ cdef int set_stack(Fit *fit, bint decreasing, double lo, double hi) noexcept nog
 
 
 cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, double lo, double hi) noexcept nogil:
+    cdef Columns *columns = &fit.task.columns
     cdef int status = allocate(fit)
     if status == FINE:
-        status = read_rows(fit, lowest, highest)
+        status = read_rows(fit, lowest, highest, LABEL_ROWS)
     if status == FINE:
         status = set_stack(fit, decreasing, lo, hi)
     if status == FINE:
-        fit_one(&fit.task, 0, fit.n)
+        if fit.summarised:
+            fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, fit.tied, fit.n, True)
+        else:
+            fit_one(&fit.task, 0, fit.n)
     return status
 
 
@@ -208,10 +79,7 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
         w = NULL
     elif not read_column(&fit.weights, &w):
         return GENERAL
-    # the buckets are stored at the end of `values`, where `push_all` (_rows.pxd) expects them
-    fit.y_range = fill_buckets(
-        <const double *>y, w, NULL, n, <Bucket *>(task.steps.values + n) - n // BUCKET_ROWS, &fit.w_range
-    )
+    fit.y_range = fill_buckets(<const double *>y, w, NULL, n, buckets_of(fit), &fit.w_range)
     if not are_valid(fit, lowest, highest) or fit.w_range.lowest == 0:
         return GENERAL
     status = set_stack(fit, decreasing, -INFINITY, INFINITY)
@@ -240,7 +108,7 @@ def fit(
     cdef int status
     if scores is None:
         return None
-    status = open_arrays(&own, scores, targets, weights)
+    status = open_arrays(&own, scores, targets, weights, ndarray, ROWS)
     try:
         if status == FINE:
             if own.n >= ROWS_WITHOUT_GIL:
@@ -276,7 +144,7 @@ def regress(
     cdef Py_ssize_t n_steps
     cdef double[::1] x, w
     cdef Py_ssize_t[::1] starts
-    cdef int status = open_arrays(&own, None, targets, weights)
+    cdef int status = open_arrays(&own, None, targets, weights, ndarray, ROWS)
     try:
         if status == FINE:
             if own.n >= ROWS_WITHOUT_GIL:

@@ -88,8 +88,7 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
 
 
 cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Fit the rows [at, at + n) if they are sorted, or if insertion sorts them in about n moves; otherwise return False.
-    """
+    """Fit the rows [at, at + n) if they are sorted, or if insertion sorts them quickly; otherwise return False."""
     cdef const double *x = task.columns.x + at
     cdef const double *y = task.columns.y + at
     cdef const double *w = NULL if task.columns.w == NULL else task.columns.w + at
@@ -105,14 +104,19 @@ cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n) noex
             if not insert_columns(x, labels, NULL, n, sorted_x, <uint8_t *>sorted_y, NULL):
                 return False
             x, labels = sorted_x, <const uint8_t *>sorted_y
-        fit_ascending(task, x, labels, NULL, n)
+        fit_ascending(task, x, labels, NULL, flag_ties(task, x, n), n, False)
     else:
         if falls:
             if not insert_columns(x, <const uint64_t *>y, w, n, sorted_x, <uint64_t *>sorted_y, sorted_w):
                 return False
             x, y, w = sorted_x, <const double *>sorted_y, NULL if w == NULL else sorted_w
-        fit_ascending(task, x, y, w, n)
+        fit_ascending(task, x, y, w, flag_ties(task, x, n), n, False)
     return True
+
+
+cdef inline const uint8_t *flag_ties(Task *task, const double *x, Py_ssize_t n) noexcept nogil:
+    """Flags of tied rows, or NULL if there are none."""
+    return task.room.tied if find_ties(x, n, task.room.tied) else NULL
 
 
 cdef inline Py_ssize_t count_falls(const double *x, Py_ssize_t n) noexcept nogil:
@@ -129,12 +133,15 @@ cdef inline Py_ssize_t count_falls(const double *x, Py_ssize_t n) noexcept nogil
 
 
 cdef inline void fit_ascending(
-    Task *task, const double *x, const number *y, const double *w, Py_ssize_t n
+    Task *task, const double *x, const number *y, const double *w, const uint8_t *tied, Py_ssize_t n, bint summarised
 ) noexcept nogil:
+    """Fit sorted rows; `summarised`: their buckets are in place (`merge_rows`)."""
     cdef Steps *steps = &task.steps
     cdef Py_ssize_t *starts = task.room.starts
     cdef Py_ssize_t step
-    merge_sorted(task, y, w, task.room.tied if find_ties(x, n, task.room.tied) else NULL, n)
+    task.stack.s = steps.values + steps.n
+    task.stack.w = steps.weights + steps.n
+    merge_sorted(task, y, w, tied, n, summarised)
     for step in range(task.stack.n):
         steps.left[steps.n] = x[starts[step]]
         steps.right[steps.n] = x[starts[step + 1] - 1]
@@ -143,10 +150,10 @@ cdef inline void fit_ascending(
 
 
 cdef inline void merge_sorted(
-    Task *task, const number *y, const double *w, const uint8_t *tied, Py_ssize_t n
+    Task *task, const number *y, const double *w, const uint8_t *tied, Py_ssize_t n, bint summarised
 ) noexcept nogil:
     cdef uint8_t *live = task.room.live if n >= ROWS_FOR_A_PLAN and task.stack.scale.tame else NULL
-    merge_rows(&task.stack, y, w, tied, n, task.lo, task.hi, live, False)
+    merge_rows(&task.stack, y, w, tied, n, task.lo, task.hi, live, summarised)
     task.room.starts[task.stack.n] = n
 
 
@@ -289,4 +296,4 @@ cdef inline void merge_reals(Task *task, Py_ssize_t n, const ranked *rows) noexc
         room.tied[i] = i > 0 and rows[i].rank == rows[i - 1].rank
         if room.tied[i]:
             tied = room.tied
-    merge_sorted(task, <const double *>y, w, tied, n)
+    merge_sorted(task, <const double *>y, w, tied, n, False)

@@ -121,7 +121,7 @@ class Staircase(_Writable, documents.Saved):
         stairs.lower, stairs.upper = bounds or (stairs.values, stairs.values)
         stairs.loss, stairs.increasing, stairs._evaluator = loss, increasing, None
         stairs.__class__ = Staircase
-        return stairs  # type: ignore[no-any-return]
+        return stairs
 
     def _set_steps(self, steps: Steps, loss: Loss, increasing: bool) -> None:
         columns = [steps.values if column is None else column for column in steps]
