@@ -89,6 +89,47 @@ def test_both_paths_give_the_same_regression_of_rows_of_every_kind(rows, number,
             assert_same_bits(one, other)
 
 
+ORDERS = {
+    "sorted": lambda _rng, x: x,
+    "two swapped": lambda _rng, x: np.concatenate([x[1::-1], x[2:]]),
+    "1 % moved": lambda rng, x: x[np.argsort(np.arange(len(x)) + 9 * (rng.random(len(x)) < 0.01))],
+    "the first is last": lambda _rng, x: np.roll(x, -1),  # one fall, many moves
+    "two halves": lambda _rng, x: np.roll(x, len(x) // 2),  # insertion must give up
+    "shuffled": lambda rng, x: rng.permutation(x),
+}
+COLUMNS = {
+    "labels": lambda rng, n: ((rng.random(n) < np.linspace(0, 1, n)).astype(float), None),
+    "noise": lambda rng, n: (np.linspace(0, 1, n) + rng.normal(size=n), None),
+    "little noise": lambda rng, n: (np.linspace(0, 1, n) + rng.normal(size=n) * 1e-4, None),
+    "weighted noise": lambda rng, n: (np.linspace(0, 1, n) + rng.normal(size=n), 1 - rng.random(n)),
+    "weighted labels": lambda rng, n: ((rng.random(n) < 0.3).astype(float), 1 - rng.random(n)),
+    "weights 0": lambda rng, n: (rng.normal(size=n), (1 - rng.random(n)) * (rng.random(n) < 0.9)),
+    "walk": lambda rng, n: (np.cumsum(np.round(rng.normal(size=n), 1)), None),
+}
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_sorted_and_nearly_sorted_rows_have_the_staircase_of_the_reference(order, columns):
+    rng = np.random.default_rng(9)
+    for n in (2, 17, 100, 600):
+        for digits in (2, 9):  # with and without many ties
+            x = ORDERS[order](rng, np.sort(rng.random(n).round(digits)))
+            y, w = COLUMNS[columns](rng, n)
+            y = y[np.argsort(np.argsort(x, kind="stable"))]
+            given_columns = x.tolist(), y.tolist(), [1.0] * n if w is None else w.tolist()
+            for increasing in (True, False):
+                stairs = sf.fit(x, y, sample_weight=w, increasing=increasing)
+                expected = fitted_steps(
+                    given_columns[0], [v if increasing else -v for v in y.tolist()], given_columns[2]
+                )
+                if not increasing:
+                    stairs = sf.Staircase(
+                        stairs.left, stairs.right, -stairs.values + 0.0, stairs.weights, stairs.counts
+                    )
+                assert_steps(stairs, expected)
+
+
 @given(rows())
 def test_the_general_path_fits_few_rows(rows):
     columns = check_rows(*rows, SquaredError(), 1)
