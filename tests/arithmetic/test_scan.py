@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import staircase_fast as sf
 from staircase_fast.arithmetic import _scan
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Extent, Scale, extent_of, order_of, scale_of
 
@@ -126,6 +127,13 @@ def test_quick_means_are_correctly_rounded_or_in_doubt(vectors, targets, weights
                 assert found == rounded_mean(y, w if len(w) else np.ones(n))
                 sure += 1
     assert sure >= (10 if targets == "cancelling" else 40)
+
+
+def test_a_total_weight_next_to_a_midpoint_is_in_doubt():
+    y, w = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0**-53, 2.0**-200])
+    mean, _ = _scan.mean(y, w, scale_of(extent_of(y, 1), extent_of(w, 1), 3), False)
+    assert np.isnan(mean)
+    assert sf.fit(np.zeros(3), y, sample_weight=w).weights == [1 + 2.0**-52]
 
 
 def test_the_parts_of_products_are_exact_up_to_their_limits():
