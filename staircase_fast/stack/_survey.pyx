@@ -8,6 +8,7 @@ is the first to read its rows, and reports whether they are valid.
 """
 
 from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport greater_key, lesser_key, prefetch
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
@@ -18,6 +19,7 @@ from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
 
 cdef enum:
     CHORD_BUCKETS = 2     # see `plan`
+    AHEAD = 32            # summaries are prefetched for so many rows, while the rows before them are added
 
 
 def survey_labels(
@@ -60,7 +62,7 @@ def survey(
     cdef Summary *summaries = <Summary *>&table[0, 0]
     cdef Summary *summary
     cdef Py_ssize_t i, start = 0, size
-    cdef int32_t buckets[BATCH]
+    cdef int32_t buckets[BATCH + AHEAD]       # after the last row of a batch, any bucket is prefetched
     cdef int32_t keys[BATCH]
     cdef float products[BATCH]
     cdef float masses[BATCH]
@@ -72,10 +74,11 @@ def survey(
             summaries[i] = Summary(0.0, 0.0, 0, INT16_MAX, INT16_MIN)
         for i in range(BATCH):
             masses[i] = 1.0
+        memset(buckets, 0, sizeof(buckets))
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
             find_buckets(cells, &scores[start], size, buckets)
-            for i in range(size):
+            for i in range(AHEAD):
                 prefetch(summaries + buckets[i])
             if w != NULL:
                 for i in range(size):
@@ -88,6 +91,7 @@ def survey(
                     products[i] = <float>(<double>y[start + i] - centre)
                     keys[i] = key_of(products[i])
             for i in range(size):
+                prefetch(summaries + buckets[i + AHEAD])
                 summary = summaries + buckets[i]
                 summary.s += products[i]
                 summary.w += masses[i]
