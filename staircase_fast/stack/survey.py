@@ -23,11 +23,9 @@ from staircase_fast.staircase.cells import Map
 from staircase_fast.staircase.steps import Steps
 
 FEW_ROWS = _small.MOST_LABELS
-_ROWS_PER_BUCKET = 16
 _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.2  # share of rows in live buckets from which on sorting all rows is as fast
-_LIVE_ROWS_PER_STEP = 700  # measured for normal and Poisson noise
-_SUMMARY_BYTES = 16
+_LIVE_ROWS_PER_STEP = 2.7  # times the square of the rows per bucket; measured for normal and Poisson noise
 _VECTORS = _scan.has_vectors()
 
 Table = NDArray[np.unsignedinteger[Any]]  # for each bucket, one word (labels) or four: a Summary (`_summary.pxd`)
@@ -86,7 +84,7 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     sample = cells.sorted_sample(rows.scores)
     if not are_labels(rows) and expected_share(rows, sample, decreasing=decreasing) > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    bucket_map = cells.make_map(sample, len(rows.scores) // _ROWS_PER_BUCKET)
+    bucket_map = cells.make_map(sample, len(rows.scores) / rows_per_bucket(len(rows.scores)))
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
     table = survey(rows, bucket_map, shares)
@@ -121,13 +119,19 @@ def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool)
     x, y, w = (column[some] for column in rows[:3])
     table = _small.fit(x, y, w if len(w) else None, -np.inf, np.inf, decreasing, -np.inf, np.inf)
     n_steps = 0 if table is None else table.shape[1] * float(np.cbrt(n / len(x)))
-    return n_steps * _LIVE_ROWS_PER_STEP / n
+    return n_steps * _LIVE_ROWS_PER_STEP * rows_per_bucket(n) ** 2 / n
+
+
+def rows_per_bucket(n: int) -> float:
+    """The best of those measured for 10^5 to 10^7 rows.  Small buckets leave few rows live, but their table is large."""
+    return 0.62 * float(n) ** 0.2
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
     """The rows of each thread.  All their tables together take less than a quarter of the memory of the rows."""
     size = sum(column.nbytes for column in rows[:3])
-    return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * _SUMMARY_BYTES * n_buckets))))
+    bucket_size = 4 if are_labels(rows) else 16
+    return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * bucket_size * n_buckets))))
 
 
 def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:

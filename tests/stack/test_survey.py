@@ -126,7 +126,6 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
         return sorted_rows.fit_sorted(*args, **options)
 
     monkeypatch.setattr(survey, "fit_sorted", fit_sorted)
-    monkeypatch.setattr(survey, "_ROWS_PER_BUCKET", 8)  # so that few rows are live although there are few rows
     survey.fit_unsorted(rows, scale, decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
     assert len(calls) == is_sorted
 
@@ -143,7 +142,7 @@ def test_rows_are_sorted_instead_if_many_are_live(targets, is_sorted, monkeypatc
 def test_rows_are_not_surveyed_if_many_steps_are_expected(scores, targets, is_surveyed, decreasing, monkeypatch):
     y = TARGETS[targets](SCORES[scores])
     rows, scale = rows_and_scale(SCORES[scores], -y if decreasing else y, WEIGHTS["weights"])
-    monkeypatch.setattr(survey, "_LIVE_ROWS_PER_STEP", 700)
+    monkeypatch.setattr(survey, "_LIVE_ROWS_PER_STEP", 2.7)
     calls = mock.Mock(side_effect=survey.survey)
     monkeypatch.setattr(survey, "survey", calls)
     survey.fit_unsorted(rows, scale, decreasing=decreasing, bounds=(-np.inf, np.inf), n_threads=1)

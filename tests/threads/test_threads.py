@@ -66,7 +66,6 @@ def test_threads_share_the_sort_of_collected_rows(targets, monkeypatch):
         sort_buckets(rows, ends, first, last, spare)
 
     monkeypatch.setattr(survey._finish, "sort_buckets", recorded)
-    monkeypatch.setattr(survey, "_ROWS_PER_BUCKET", 8)  # fewer rows are live, so that they are collected
     sf.fit(X, targets, n_threads=3)
     assert len(set(firsts)) == 3
 
