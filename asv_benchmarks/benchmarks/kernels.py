@@ -32,7 +32,7 @@ class Survey:
         rows = clean(patterns.rows(n, targets=targets))
         self.rows, self.scale = rows, scale_of(rows.targets_extent, rows.weights_extent, n)
         self.sample = cells.sorted_sample(rows.scores)
-        self.map = cells.make_map(self.sample, n / survey.rows_per_bucket(n))
+        self.map = cells.make_map(self.sample, n / survey.rows_per_bucket(rows))
         self.shares = survey._shares(rows, cells.n_buckets(self.map), n_threads)
         self.table = self.time_survey()
         alive = self.time_plan(n)

@@ -84,7 +84,7 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     sample = cells.sorted_sample(rows.scores)
     if not are_labels(rows) and expected_share(rows, sample, decreasing=decreasing) > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    bucket_map = cells.make_map(sample, len(rows.scores) / rows_per_bucket(len(rows.scores)))
+    bucket_map = cells.make_map(sample, len(rows.scores) / rows_per_bucket(rows))
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
     table = survey(rows, bucket_map, shares)
@@ -119,12 +119,12 @@ def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool)
     x, y, w = (column[some] for column in rows[:3])
     table = _small.fit(x, y, w if len(w) else None, -np.inf, np.inf, decreasing, -np.inf, np.inf)
     n_steps = 0 if table is None else table.shape[1] * float(np.cbrt(n / len(x)))
-    return n_steps * _LIVE_ROWS_PER_STEP * rows_per_bucket(n) ** 2 / n
+    return n_steps * _LIVE_ROWS_PER_STEP * rows_per_bucket(rows) ** 2 / n
 
 
-def rows_per_bucket(n: int) -> float:
+def rows_per_bucket(rows: Rows) -> float:
     """The best of those measured for 10^5 to 10^7 rows.  Small buckets leave few rows live, but their table is large."""
-    return 0.62 * float(n) ** 0.2
+    return (0.8 if are_labels(rows) else 0.62) * float(len(rows.scores)) ** 0.2
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:

@@ -1,6 +1,6 @@
 """Bucket maps: monotone maps from scores to buckets that are filled evenly (`_cells.pxd`), and samples to make them.
 
-The survey uses a map with 6 to 16 rows per bucket.  An index of steps uses a map in which few steps start in any
+The survey uses a map with 6 to 20 rows per bucket.  An index of steps uses a map in which few steps start in any
 bucket.
 """
 
