@@ -123,7 +123,7 @@ def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool)
 
 
 def rows_per_bucket(rows: Rows) -> float:
-    """The best of those measured for 10^5 to 10^7 rows.  Small buckets leave few rows live, but their table is large."""
+    """The best measured for 10^5 to 10^7 rows.  Small buckets leave few rows live, but their table is large."""
     return (0.8 if are_labels(rows) else 0.62) * float(len(rows.scores)) ** 0.2
 
 

@@ -149,6 +149,36 @@ def test_rows_are_not_surveyed_if_many_steps_are_expected(scores, targets, is_su
     assert calls.called == is_surveyed
 
 
+@pytest.mark.parametrize("n", [25_000, 200_000])
+def test_the_expected_share_of_live_rows_is_about_the_true_one(n, monkeypatch):
+    x = RNG.random(n)
+    rows, scale = rows_and_scale(x, x + RNG.normal(size=n), None)
+    monkeypatch.setattr(survey, "_LIVE_ROWS_PER_STEP", 2.7)
+    expected = survey.expected_share(rows, cells.sorted_sample(x), decreasing=False)
+    monkeypatch.setattr(survey, "_MANY_LIVE", np.inf)
+    finish = mock.Mock(side_effect=survey.finish)
+    monkeypatch.setattr(survey, "finish", finish)
+    survey.fit_unsorted(rows, scale, decreasing=False, bounds=(-np.inf, np.inf), n_threads=1)
+    share = len(finish.call_args.args[0].places) / n
+    assert share / 2 < expected < 4 * share
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 255, 256, 257, 1000])
+def test_summaries_are_those_of_all_rows_for_any_number_of_rows(weights, size):
+    x, y = U[:size], RNG.integers(-9, 9, size).astype(float)
+    w = np.empty(0) if WEIGHTS[weights] is None else np.ceil(WEIGHTS[weights][:size]).astype(float)
+    bucket_map = cells.make_map(cells.sorted_sample(U), N // 16)
+    table = np.empty((cells.n_buckets(bucket_map), 4), dtype=np.uint32)
+    survey._survey.survey(x, y, w, 0.0, bucket_map, table)
+    buckets = np.empty(size, dtype=np.int32)
+    _lookup.locate(x, bucket_map, buckets)
+    mass = w if len(w) else np.ones(size)
+    np.testing.assert_array_equal(table[:, 0].view(np.float32), np.bincount(buckets, mass * y, len(table)))
+    np.testing.assert_array_equal(table[:, 1].view(np.float32), np.bincount(buckets, mass, len(table)))
+    np.testing.assert_array_equal(table[:, 2], np.bincount(buckets, minlength=len(table)))
+
+
 @pytest.mark.parametrize("targets", ["noise", "float32 noise", "integers", "heavy tails", "just below the chord"])
 def test_sums_of_runs_do_not_need_vectors(targets, monkeypatch):
     rows, scale = rows_and_scale(U, TARGETS[targets](U), WEIGHTS["weights"])
