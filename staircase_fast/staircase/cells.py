@@ -34,7 +34,7 @@ def firsts(ascending: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(new)
 
 
-def make_map(sample: NDArray[np.float64], wanted: int) -> Map:
+def make_map(sample: NDArray[np.float64], wanted: float) -> Map:
     """A map to about `wanted` buckets that the sorted sample fills evenly."""
     found: Map = _make_map.make(sample, wanted, False)
     return found
