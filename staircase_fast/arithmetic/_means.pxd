@@ -113,8 +113,9 @@ cdef inline double mean_of_few(const number *y, Py_ssize_t n) noexcept nogil:
     margin = fabs(rest) * 1e-14 + fabs(quotient) * 1e-29            # far above the error of `rest`
     below = quotient + (rest - margin)
     above = quotient + (rest + margin)
-    # In doubt only on the midpoint of two neighbours.  The sum is a multiple of a unit above 2e-26 * greatest, so if the
-    # mean is not on a midpoint, it differs from it by more than 4e-28 * |mean|, or by 2**-60 of it; the margin is less.
+    # In doubt only on the midpoint of two neighbours.  The sum is a multiple of a unit above 2e-26 * greatest.  So if
+    # the mean is not on a midpoint, it differs from it by more than 4e-28 * |mean|, or by 2**-60 of it; the margin is
+    # less.
     return below if below == above else below + (above - below) * 0.5        # to even
 
 
