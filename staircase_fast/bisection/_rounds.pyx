@@ -39,7 +39,7 @@ from staircase_fast.bisection._search cimport (
 )
 from staircase_fast.bisection._runs cimport Output, Run
 from staircase_fast.bisection._split_run cimport split_run
-from staircase_fast.losses._slopes cimport model_of
+from staircase_fast.losses._slopes cimport Model, Slopes, call_function, fill_slopes, model_of
 
 cdef const double[::1] empty = np.empty(0)
 cdef Run one_run
@@ -200,6 +200,60 @@ def first_run(const double[::1] targets not None, double low, double high):
     return found
 
 
+def evaluate(
+    loss,                                     # IN  with a compiled derivative
+    const double[::1] targets not None,       # IN
+    double z,                                 # IN
+    double distance, double lowest,           # IN  as in fill_points
+    double last_z,                            # IN  the last point, or NaN
+    double[::1] slope not None,               # IN, OUT the slopes at the last point; at z
+):
+    """Compute the slopes of all rows; return False if some are NaN or decrease.  `Custom.slopes` then finds the row."""
+    cdef const double[::1] parameters = loss.parameters
+    cdef Model model = model_of(loss, parameters, False)
+    cdef Py_ssize_t i
+    cdef double here, beyond, near = point_below(z, distance, lowest)
+    cdef double[3] parts
+    cdef Slopes out = Slopes(&parts[0], &parts[1], &parts[2])
+    cdef bint valid = True
+    with nogil:
+        for i in range(targets.shape[0]):
+            if i < 64 or i & 15 == 0:         # some rows as thoroughly as in a round
+                if fill_slopes(&model, &targets[0], i, 1, &z, 0, out) >= 0:
+                    valid = False
+                if fill_slopes(&model, &targets[0], i, 1, &near, 0, out) >= 0:
+                    valid = False
+            here = call_function(&model, z, targets[i])
+            beyond = call_function(&model, near, targets[i])
+            if here != here or beyond != beyond or decreases(z, here, near, beyond):
+                valid = False
+            if decreases(z, here, last_z, slope[i]):
+                valid = False
+            slope[i] = here
+    return bool(valid)
+
+
+def are_outside(
+    const double[::1] slope not None,         # IN  of all rows at a point
+    const double[::1] weights not None,       # IN  or empty: all are 1
+    const uint8_t[::1] ends not None,         # IN  whether a score ends at a row; or empty: at each
+    bint above,
+):
+    """Whether every trailing part of the rows lies below the point, or, unless `above`, every leading part above it."""
+    cdef bint weighted = weights.shape[0] > 0, tied = ends.shape[0] > 0, found = True
+    cdef Py_ssize_t n = slope.shape[0], k, i
+    cdef double sum = 0.0, sign = -1.0 if above else 1.0
+    with nogil:
+        for k in range(n):
+            i = n - 1 - k if above else k
+            sum += -slope[i] * weights[i] if weighted else -slope[i]
+            if not sign * sum > 0.0:
+                if not tied or k == n - 1 or ends[i - above]:
+                    found = False
+                    break
+    return bool(found)
+
+
 # Slopes that a Python function computes: one call per round for all open rows (rounds.PythonSlopes).
 
 def fill_points(
@@ -216,7 +270,7 @@ def fill_points(
     with nogil:
         for run in range(runs.shape[0]):
             cut = runs[run].cut
-            near = greater(cut - greater(distance, 1e-7 * fabs(cut)), lowest)
+            near = point_below(cut, distance, lowest)
             for row in range(runs[run].start, runs[run].end):
                 z[0, k] = cut
                 z[1, k] = near
@@ -249,6 +303,10 @@ def store_slopes(
                 slope[row] = slopes[0, k]
                 k += 1
     return bad
+
+
+cdef inline double point_below(double z, double distance, double lowest) noexcept nogil:
+    return greater(z - greater(distance, 1e-7 * fabs(z)), lowest)
 
 
 cdef inline bint decreases(double z, double slope, double other_z, double other) noexcept nogil:

@@ -49,6 +49,12 @@ class Blocks(NamedTuple):
         return Blocks(self.starts, values, *units.bounds_of(self.lower, self.upper, exponent))
 
 
+def points_below(targets: NDArray[np.float64], loss: Loss) -> tuple[float, float]:
+    """The distance of the second point at which a derivative is evaluated from the first, and the least such point."""
+    spread = float(targets.max()) - float(targets.min())
+    return 1e-7 * max(spread if spread < np.inf else 1e300, 1e-300), max(loss.value_range[0], -LARGEST)
+
+
 class PythonSlopes:
     """The slopes that a Python function returned for each row."""
 
@@ -58,16 +64,13 @@ class PythonSlopes:
         self.z = np.full(n, np.nan)  # the last point of each row
         self.slope = np.zeros(n)
         self.curvature = np.zeros(n)
-        with np.errstate(all="ignore"):
-            spread = np.nan_to_num(np.ptp(targets), posinf=1e300)
-        self.distance = 1e-7 * max(float(spread), 1e-300)
 
     def evaluate(self, loss: Custom, runs: NDArray[np.void]) -> None:
         """Call the function once for all rows of the runs, at the cut and at a point below it."""
         sizes = runs["end"] - runs["start"]
         n = int(sizes.sum())
         z, y = np.empty((2, 2, n))
-        _rounds.fill_points(runs, self.targets, self.distance, max(loss.value_range[0], -LARGEST), z, y)
+        _rounds.fill_points(runs, self.targets, *points_below(self.targets, loss), z, y)
 
         def rows() -> NDArray[np.intp]:
             return np.tile(np.arange(n) + np.repeat(runs["start"] - (np.cumsum(sizes) - sizes), sizes), 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from staircase_fast.bisection import rounds
+from staircase_fast.bisection import _rounds, rounds
 from staircase_fast.bisection.closed_forms import by_exponentials, by_mean, by_rates, by_update_rule
 from staircase_fast.bisection.rounds import Blocks
 from staircase_fast.bisection.samples import Samples, steps_of
@@ -191,9 +191,9 @@ def runs_in_domain(samples: Samples, loss: Loss) -> NDArray[np.void]:
     low, high = float(samples.targets.min()), float(samples.targets.max())
     span = max(high - low, 1e-3 * max(abs(low), abs(high))) or 1.0  # 1 if all targets are 0
     domain = loss.value_range
-    slopes = rounds.PythonSlopes(samples.targets)
-    lo, low_end = _outer_bound(samples, loss, slopes, min(max(low, domain[0]), domain[1]), -span, domain[0])
-    hi, high_end = _outer_bound(samples, loss, slopes, min(max(high, domain[0]), domain[1]), span, domain[1])
+    outside = _Outside(samples, loss)
+    lo, low_end = _outer_bound(outside, min(max(low, domain[0]), domain[1]), -span, domain[0])
+    hi, high_end = _outer_bound(outside, min(max(high, domain[0]), domain[1]), span, domain[1])
     untested = rounds.LOW_END * low_end + rounds.HIGH_END * high_end
     cut = lo if low_end else hi if high_end else 0.5 * lo + 0.5 * hi
     return rounds.first_run(len(samples.targets), lo, hi, cut, untested)
@@ -207,22 +207,39 @@ FIRST_RUNS: dict[str, Callable[[Samples, Loss], NDArray[np.void]]] = {
 """The first bounds of values under each loss, by `Loss.first_bounds`."""
 
 
-def _outer_bound(
-    samples: Samples, loss: Custom, slopes: rounds.PythonSlopes, start: float, span: float, end: float
-) -> tuple[float, bool]:
+class _Outside:
+    """Tests whether points lie beyond all fitted values of a Custom loss, and checks its derivative there."""
+
+    def __init__(self, samples: Samples, loss: Custom) -> None:
+        self._samples, self._loss = samples, loss
+        self._python = rounds.PythonSlopes(samples.targets) if loss.in_python else None
+        self._z, self._slopes = math.nan, np.empty(0 if loss.in_python else len(samples.targets))
+
+    def __call__(self, z: float, sign: float) -> bool:
+        """Whether every leading part of the rows lies above z if sign < 0, or every trailing part below it."""
+        return bool(_rounds.are_outside(self._evaluate(z), self._samples.weights, self._samples.ends, sign > 0))
+
+    def _evaluate(self, z: float) -> NDArray[np.float64]:
+        targets, loss, last = self._samples.targets, self._loss, self._z
+        if self._python is None:
+            if _rounds.evaluate(loss, targets, z, *rounds.points_below(targets, loss), last, self._slopes):
+                self._z = z
+                return self._slopes
+            self._python = rounds.PythonSlopes(targets)  # raises the error
+            if not math.isnan(last):
+                self._python.evaluate(loss, rounds.first_run(len(targets), last, last, last))
+        self._python.evaluate(loss, rounds.first_run(len(targets), z, z, z))
+        return self._python.slope
+
+
+def _outer_bound(outside: _Outside, start: float, span: float, end: float) -> tuple[float, bool]:
     """A value beyond all fitted values, or the end of the domain; and whether it is the end."""
     sign = math.copysign(1.0, span)
     for factor in (0.0, 1.0, 16.0, 256.0):
         z = start + factor * span
         if sign * z >= sign * end:
             break
-        slopes.evaluate(loss, rounds.first_run(len(samples.targets), z, z, z))
-        d = -slopes.slope * samples.weights if len(samples.weights) else -slopes.slope
-        # every leading part of the rows must lie above z, or every trailing part below it
-        ends = samples.ends.astype(np.bool_) if len(samples.ends) else np.ones(len(d), dtype=np.bool_)
-        if sign > 0:
-            d, ends = d[::-1], np.append(ends[:-1][::-1], True)
-        if np.all(sign * np.cumsum(d)[ends] < 0):
+        if outside(z, sign):
             return z, False
     return (end if math.isfinite(end) else sign * rounds.LARGEST), True
 

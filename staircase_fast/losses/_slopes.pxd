@@ -202,19 +202,24 @@ cdef inline Py_ssize_t fill_by_function(
 ) noexcept nogil:
     """A user's derivative.  A second call nearby estimates the curvature."""
     cdef Py_ssize_t i, bad = -1
-    cdef double here, slope, beyond, near
+    cdef double here, slope, beyond, quotient
     for i in range(n):
-        here = z[i * z_step]
-        near = here - (1e-7 * fabs(here) + 1e-30)
-        slope = call_function(model, here, y[first + i])
-        beyond = call_function(model, near, y[first + i])
-        out.tail[i] = slope
-        out.big[i] = 0.0
-        out.curvature[i] = (slope - beyond) / (here - near)
+        out.big[i] = z[i * z_step] - (1e-7 * fabs(z[i * z_step]) + 1e-30)
+    if model.kind == PLAIN_FUNCTION:
+        for i in range(n):
+            out.tail[i] = (<plain_function>model.function)(z[i * z_step], y[first + i])
+            out.curvature[i] = (<plain_function>model.function)(out.big[i], y[first + i])
+    else:
+        for i in range(n):
+            out.tail[i] = (<data_function>model.function)(z[i * z_step], y[first + i], model.user_data)
+            out.curvature[i] = (<data_function>model.function)(out.big[i], y[first + i], model.user_data)
+    for i in range(n):                        # apart from the calls, which overlap better without it
+        here, slope, beyond = z[i * z_step], out.tail[i], out.curvature[i]
+        quotient = (slope - beyond) / (here - out.big[i])
         if bad < 0 and (slope != slope or slope - beyond < -1e-9 * (fabs(slope) + fabs(beyond))):
             bad = first + i
-        if not 0.0 <= out.curvature[i] < INFINITY:
-            out.curvature[i] = 0.0
+        out.curvature[i] = quotient if 0.0 <= quotient < INFINITY else 0.0
+        out.big[i] = 0.0
     return bad
 
 

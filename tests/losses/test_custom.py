@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import functools
 import itertools
 import math
 import pickle
@@ -18,6 +19,10 @@ from reference import exact_steps
 
 import staircase_fast as sf
 from staircase_fast.bisection import rounds
+from staircase_fast.bisection.samples import samples_of
+from staircase_fast.bisection.solve import runs_in_domain
+from staircase_fast.inputs.rows import read_columns
+from staircase_fast.losses.rows import check_rows_and_parameters
 
 L = sf.losses
 Custom, UpdateRule = L.Custom, L.UpdateRule
@@ -710,6 +715,37 @@ def test_a_compiled_derivative_that_decreases_is_refused():
     falling = DOUBLES(lambda z, y: (y - z) if y == 2.0 else z - y)
     with pytest.raises(ValueError, match="must not decrease as z increases; it decreases for sample 2"):
         sf.fit(np.arange(4), y, loss=Custom(falling))
+
+
+@pytest.mark.parametrize(
+    ("function", "z"),
+    [
+        (lambda z, y: (z - y) / (1 + (z - y) ** 2), "-6.0"),  # decreases where rows lie far above the first bound
+        (lambda z, y: 1.0 if z < 0.5 else -1.0, "10.0"),  # decreases only between the first bounds
+        (lambda z, y: math.nan if z < -6 and y == 2.0 else z - y, "-6.0000"),  # NaN at the second point only
+        (lambda z, y: math.sin(1e9 * z) + z - y, "-6.0"),  # oscillates
+    ],
+)
+@both_directions
+def test_the_first_bounds_check_a_compiled_derivative(function, z, increasing):
+    y = np.append([-6.0, 2.0, 10.0], np.linspace(-6.0, 10.0, 100))
+    with pytest.raises(ValueError, match=r"`derivative` must not .* for sample \d+ at z = " + z):
+        sf.fit(np.arange(len(y)), y, loss=Custom(DOUBLES(function)), increasing=increasing)
+
+
+@both_directions
+def test_the_first_bounds_of_a_compiled_derivative_are_those_of_a_python_one(increasing):
+    rng = np.random.default_rng(3)
+    for n, shift in itertools.product((1, 2, 40, 700), (0.0, 0.5, 30.0, -30.0)):
+        y, w = rng.normal(size=n), rng.random(n) + 0.1
+        for x, weights in itertools.product((np.arange(n), rng.integers(0, 9, n)), (None, w)):
+            rows = check_rows_and_parameters(*read_columns(x, y, weights), L.SquaredError())[0]
+            samples = samples_of(rows, L.SquaredError())[0]
+            samples = samples if increasing else samples.reversed()
+            function = functools.partial(lambda shift, z, y: z - y + shift, shift)
+            runs = [runs_in_domain(samples, Custom(one))[0] for one in (function, DOUBLES(function))]
+            for field in ("start", "end", "lo", "hi", "cut", "untested"):
+                assert runs[0][field] == runs[1][field]
 
 
 # What a Custom loss is besides
