@@ -7,19 +7,19 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from staircase_fast.arithmetic._exact cimport MAX_W_WORDS, add_words, compare_words, multiply, multiply_words
-from staircase_fast.arithmetic._rounded cimport narrow_mean, rounded
+from staircase_fast.arithmetic._exact cimport MAX_W_WORDS, add_words, compare_words, multiply
+from staircase_fast.arithmetic._rounded cimport rounded
 
 cdef enum:
     NO_QUERY = -1
 
-ctypedef fused width:     # of sums: int64_t if each fits one word, else double (n_words each)
-    int64_t
+ctypedef fused width:     # of sums: uint32_t if the scale is small, else double (n_words each)
+    uint32_t
     double
 
 ctypedef struct Path:
     int n_words               # words per sum
-    const uint64_t *sums      # point i: label 0, then label 1, from 2 * i * n_words on
+    const uint64_t *sums      # point i: label 0, then label 1, from 2 * i * n_words on; or uint32_t sums
     const uint64_t *query     # the weight of the query
 
 # From one point to another; `label` is that of a query between them, or NO_QUERY.
@@ -31,17 +31,20 @@ ctypedef struct Edge:
 
 cdef inline bint is_equal(const Path *path, Py_ssize_t i, Py_ssize_t j, int label, width kind) noexcept nogil:
     """Whether the sums of a label are equal at two points."""
-    cdef int n_words = 1 if width is int64_t else path.n_words, word
+    cdef Py_ssize_t word
     cdef bint same = True
-    for word in range(n_words):
-        same &= path.sums[(2 * i + label) * n_words + word] == path.sums[(2 * j + label) * n_words + word]
-    return same
+    if width is uint32_t:
+        return (<const uint32_t *>path.sums)[2 * i + label] == (<const uint32_t *>path.sums)[2 * j + label]
+    else:
+        for word in range((2 * i + label) * path.n_words, (2 * i + label + 1) * path.n_words):
+            same &= path.sums[word] == path.sums[word + 2 * (j - i) * path.n_words]
+        return same
 
 
 cdef inline uint64_t short_sum(const Path *path, Edge edge, int label) noexcept nogil:
-    """The weight of one label on an edge, in one word."""
-    cdef uint64_t sum_ = path.sums[2 * edge.end + label] - path.sums[2 * edge.start + label]
-    return sum_ + (path.query[0] if edge.label == label else 0)
+    """The weight of one label on an edge, if the scale is small."""
+    cdef const uint32_t *sums = <const uint32_t *>path.sums
+    return sums[2 * edge.end + label] - sums[2 * edge.start + label] + (path.query[0] if edge.label == label else 0)
 
 
 cdef inline double approximate_sum(const Path *path, Edge edge, int label) noexcept nogil:
@@ -96,12 +99,9 @@ cdef inline bint is_as_steep_exactly(const Path *path, Edge a, Edge b) noexcept 
 
 cdef inline bint is_as_steep(const Path *path, Edge a, Edge b, width kind) noexcept nogil:
     """The same, with less work if the sums are short."""
-    cdef uint64_t low, high, other_low, other_high
     cdef double product, other
-    if width is int64_t:
-        low = multiply_words(short_sum(path, a, 1), short_sum(path, b, 0), &high)
-        other_low = multiply_words(short_sum(path, b, 1), short_sum(path, a, 0), &other_high)
-        return high > other_high or (high == other_high and low >= other_low)
+    if width is uint32_t:
+        return short_sum(path, a, 1) * short_sum(path, b, 0) >= short_sum(path, b, 1) * short_sum(path, a, 0)
     else:
         if path.n_words <= 2:
             product = approximate_sum(path, a, 1) * approximate_sum(path, b, 0)
@@ -117,10 +117,8 @@ cdef inline double slope_of(const Path *path, Edge edge, width kind) noexcept no
     """The share of label 1, rounded to nearest."""
     cdef uint64_t one[MAX_W_WORDS]
     cdef uint64_t both[MAX_W_WORDS]
-    if width is int64_t:
-        return narrow_mean(
-            <int64_t>short_sum(path, edge, 1), <int64_t>(short_sum(path, edge, 0) + short_sum(path, edge, 1))
-        )
+    if width is uint32_t:
+        return <double>short_sum(path, edge, 1) / <double>(short_sum(path, edge, 0) + short_sum(path, edge, 1))
     else:
         one[0] = both[0] = 0                 # the compiler does not know that n_words > 0
         exact_sum(path, edge, 1, one)

@@ -28,8 +28,8 @@ during the call, the steps are wrong, but every index stays within its array.
 """
 
 from libc.math cimport INFINITY, nextafter
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memset
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_W_WORDS, Scale, add_double, add_words, unpacked
 from staircase_fast.arithmetic._types cimport floating
@@ -69,10 +69,10 @@ def fit(
         memset(query, 0, sizeof(query))
         add_double(query, s.w_words, query_weight, s.w_unit)
         # The stack of points below has at most one entry per point: the links of points above are stored after it.
-        if s.narrow:
-            k = fill_sums(s, &scores[0], &labels[0], w, n, <int64_t>0, sums)
-            link_hulls(&path, k, <int64_t>0, hull + 1)
-            n_steps = find_steps(&path, k, &scores[0], n, <int64_t>0, hull, &left[0], &values[0, 0])
+        if s.small:
+            k = fill_sums(s, &scores[0], &labels[0], w, n, <uint32_t>0, sums)
+            link_hulls(&path, k, <uint32_t>0, hull + 1)
+            n_steps = find_steps(&path, k, &scores[0], n, <uint32_t>0, hull, &left[0], &values[0, 0])
         else:
             k = fill_sums(s, &scores[0], &labels[0], w, n, <double>0, sums)
             link_hulls(&path, k, <double>0, hull + 1)
@@ -86,21 +86,25 @@ cdef inline Py_ssize_t fill_sums(
 ) noexcept nogil:
     """Fill the sums of all points; return the number of distinct scores."""
     cdef Py_ssize_t i, k = 0
-    cdef int n_words = 1 if width is int64_t else scale.w_words, word, label
+    cdef int n_words = scale.w_words, label
     cdef uint64_t one[MAX_W_WORDS]
     cdef uint64_t *point = sums
+    cdef uint32_t *shorts = <uint32_t *>sums
     memset(one, 0, sizeof(one))
     add_double(one, n_words, 1.0, scale.w_unit)
     memset(sums, 0, 2 * n_words * sizeof(uint64_t))
     for i in range(n):
+        label = labels[i] & 1
         if i == 0 or scores[i] != scores[i - 1]:
             k += 1
-            for word in range(2 * n_words):
-                point[2 * n_words + word] = point[word]
-            point += 2 * n_words
-        label = labels[i] & 1
-        if width is int64_t:
-            point[label] += 1 if weights == NULL else <uint64_t>weights[i]
+            if width is uint32_t:
+                shorts[2 * k] = shorts[2 * k - 2]
+                shorts[2 * k + 1] = shorts[2 * k - 1]
+            else:
+                memcpy(point + 2 * n_words, point, 2 * n_words * sizeof(uint64_t))
+                point += 2 * n_words
+        if width is uint32_t:
+            shorts[2 * k + label] += 1 if weights == NULL else <uint32_t>weights[i]
         elif weights == NULL:
             add_words(point + label * n_words, one, n_words)
         else:
