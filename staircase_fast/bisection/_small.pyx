@@ -60,7 +60,6 @@ def fit(
     cdef Array arrays[3]
     cdef Work work
     cdef Columns given
-    cdef Steps out
     cdef Status status = GENERAL
     cdef Py_ssize_t n = 0, n_steps = 0, column
     cdef double *memory = NULL
@@ -83,13 +82,12 @@ def fit(
             given.w = memory + 2 * n
         if parameters.shape[0] > 1:
             given.p = <double *>&parameters[0]
-        out = steps_at(memory + 3 * n, n)
         with nogil:
             if (
                 copy_as_doubles(&arrays[0], given.x) and copy_as_doubles(&arrays[1], given.y)
                 and (given.w == NULL or copy_as_doubles(&arrays[2], given.w))
             ):
-                status = fit_rows(&work, &options, &given, n, out, &n_steps)
+                status = fit_rows(&work, &options, &given, n, steps_at(memory + 3 * n, n), &n_steps)
         if status == OUT_OF_MEMORY:
             raise MemoryError
         if status == GENERAL:
@@ -107,7 +105,7 @@ def fit(
         PyMem_RawFree(memory)
 
 
-cdef Steps steps_at(double *memory, Py_ssize_t room) noexcept:
+cdef Steps steps_at(double *memory, Py_ssize_t room) noexcept nogil:
     """Seven columns with room for so many steps."""
     return Steps(
         memory, memory + room, memory + 2 * room, memory + 3 * room, <int64_t *>(memory + 4 * room), memory + 5 * room,
@@ -133,7 +131,6 @@ def fit_groups(
     cdef Py_ssize_t room = borders[last] - borders[first], most = 0, at = 0, group, start, n
     cdef Work work
     cdef Columns given = Columns(NULL, NULL, NULL, NULL)
-    cdef Steps out
     cdef Status status = FINE
     table = empty((7, room))
     cdef double[:, ::1] steps = table
@@ -153,11 +150,7 @@ def fit_groups(
                 given.w = <double *>&weights[start]
             if own_parameters:
                 given.p = <double *>&parameters[start]
-            out = Steps(
-                &steps[0, at], &steps[1, at], &steps[2, at], &steps[3, at], <int64_t *>&steps[4, at], &steps[5, at],
-                &steps[6, at]
-            )
-            status = fit_rows(&work, &options, &given, n, out, &n)
+            status = fit_rows(&work, &options, &given, n, steps_at(&steps[0, at], room), &n)
             if status == OUT_OF_MEMORY:
                 break
             if status == FINE:

@@ -119,9 +119,9 @@ cdef inline Status fit_rows(
 
 cdef inline bint is_ordinary(const Options *options, const Columns *rows, Range y, Py_ssize_t n) noexcept nogil:
     """Whether targets are valid, and targets and parameters need no unit (losses/units.py)."""
-    cdef double size = greater(fabs(y.lowest), fabs(y.highest)), least = options.p, most = options.p, degree = 2.0
+    cdef Range p = Range(-1, options.p, options.p, options.p, False)
+    cdef double size = greater(fabs(y.lowest), fabs(y.highest)), steepness, degree = 2.0
     cdef double distance = 0.5 * y.highest - 0.5 * y.lowest
-    cdef Py_ssize_t i
     cdef int exponent
     if y.first_bad >= 0 or y.least < 1e-200:
         return False
@@ -130,20 +130,17 @@ cdef inline bint is_ordinary(const Options *options, const Columns *rows, Range 
     if options.kind == LOGISTIC:
         return True
     if rows.p != NULL:
-        least = most = rows.p[0]
-        for i in range(1, n):
-            least = lesser(least, rows.p[i])
-            most = greater(most, rows.p[i])
+        p = range_of(<const double *>rows.p, n)
     if options.kind == LINEX:                 # exponents neither overflow nor underflow
-        most = greater(fabs(least), fabs(most))
-        if n > LINEX_ROWS or not (size < 1e50 and 1e-9 < most < 1e9):
+        steepness = greater(fabs(p.lowest), fabs(p.highest))
+        if n > LINEX_ROWS or not (size < 1e50 and 1e-9 < steepness < 1e9):
             return False
-        return distance == 0 or 1e-9 < most * distance < 300.0
+        return distance == 0 or 1e-9 < steepness * distance < 300.0
     if options.kind == POWER:
-        degree = most
+        degree = p.highest
         size = greater(distance, size * 2.0 ** -40)
     frexp(size, &exponent)
-    return 1e-50 < least and most < 1e50 and fabs(exponent) * greater(1.0, degree - 1.0) < 64.0
+    return 1e-50 < p.lowest and p.highest < 1e50 and fabs(exponent) * greater(1.0, degree - 1.0) < 64.0
 
 
 cdef inline bint add_first_runs(Work *work, const Options *options, Range y, Py_ssize_t n) noexcept nogil:
@@ -162,8 +159,8 @@ cdef inline bint add_first_runs(Work *work, const Options *options, Range y, Py_
 cdef inline bint add_runs_of_log_odds(Work *work, const Options *options, Py_ssize_t n) noexcept nogil:
     """Log-odds are infinite for the leading rows whose targets are all 0, and the trailing ones that are all 1."""
     cdef Columns *rows = &work.room.rows
-    cdef Py_ssize_t i, low = 0, high = n
-    cdef double least = options.p, most = options.p
+    cdef Py_ssize_t low = 0, high = n
+    cdef Range p = Range(-1, options.p, options.p, options.p, False)
     cdef Run run
     while low < n and rows.y[low] == 0:
         low += 1
@@ -174,13 +171,10 @@ cdef inline bint add_runs_of_log_odds(Work *work, const Options *options, Py_ssi
     while high < n and high > 0 and not work.room.ends[high - 1]:
         high += 1
     if rows.p != NULL:
-        least = most = rows.p[0]
-        for i in range(1, n):
-            least = lesser(least, rows.p[i])
-            most = greater(most, rows.p[i])
+        p = range_of(<const double *>rows.p, n)
     run = Run(
-        low, high, -most - MOST_LOG_ODDS, -least + MOST_LOG_ODDS, NAN, NAN, 0.5 * -most + 0.5 * -least, 0.0, NAN, 0, 0,
-        0, 0
+        low, high, -p.highest - MOST_LOG_ODDS, -p.lowest + MOST_LOG_ODDS, NAN, NAN, 0.5 * -p.highest + 0.5 * -p.lowest,
+        0.0, NAN, 0, 0, 0, 0
     )
     if low < high and not add_run(&work.search, run):
         return False

@@ -104,11 +104,11 @@ def fit_pair_steps(rows: Rows, query_weight: float) -> PairSteps:
     n = len(rows.scores)
     scale = scale_of(LABELS, joined_extent(rows.weights_extent, query), n + 1)
     x, y, w = in_score_order(rows)[:3]
-    # Room for the worst case: memory that is never touched is never allocated.  C libraries reuse one large array sooner
-    # than several smaller ones.
+    # Room for the worst case: untouched memory is never allocated.  The C library keeps one large array for later calls
+    # sooner than several smaller ones.
     n_words = _venn.work_size(n, scale.w_words)
     memory = np.empty(n_words + 6 * n + 3)
-    work, left, values = memory[:n_words].view(np.uint64), memory[n_words : n_words + 2 * n + 1], memory[-4 * n - 2 :]
-    values = values.reshape(-1, 2)
+    work, left, values = np.split(memory, [n_words, n_words + 2 * n + 1])
+    work, values = work.view(np.uint64), values.reshape(-1, 2)
     n_steps = _venn.fit(x, y, w, query_weight, scale, work, left, values)
     return PairSteps(n, left[:n_steps].copy(), values[:n_steps].copy())

@@ -103,10 +103,10 @@ def gather(columns: Columns, groups: Groups, *, labels: bool) -> Gathered:
     """Move the rows of each group together, unless they are.  Raises survey.NotLabels if `labels` is wrong."""
     words = _LABEL_WORDS if labels else _WEIGHT_WORDS if len(columns[2]) else _TARGET_WORDS
     numbers, sizes = groups.numbers, groups.sizes
-    starts_run = np.append(True, numbers[1:] != numbers[:-1])
-    if np.count_nonzero(starts_run) == np.count_nonzero(sizes):
+    changes = numbers[1:] != numbers[:-1]
+    if np.count_nonzero(changes) + 1 == np.count_nonzero(sizes):
         begins = np.zeros(len(sizes), dtype=np.int64)
-        starts = np.flatnonzero(starts_run)
+        starts = np.append(0, np.flatnonzero(changes) + 1)
         begins[numbers[starts]] = starts
         large = sizes >= survey.FEW_ROWS
         parts = Parts(np.arange(len(sizes) + 1, dtype=np.int64), sizes, large, _max_rows(sizes, large))
@@ -178,22 +178,28 @@ def fit_all(
     n_words = 0 if scale.narrow else scale.s_words + scale.w_words
     part_rows = _max_rows(parts.rows, parts.large)
     n_steps, places = np.zeros_like(gathered.sizes), np.empty_like(gathered.sizes)
-    found: dict[int, tuple[NDArray[Any], ...]] = {}
     pieces = _divide_work(parts, n_threads)
     small, large = ([piece for piece in pieces if piece.is_large == is_large] for is_large in (False, True))
+    first_rows = (np.cumsum(parts.rows) - parts.rows).tolist()
+    # room for one step per row, and one more, so that no slice is empty; untouched memory is never allocated
+    room = int(parts.rows.sum()) + 1
+    out = [np.empty(room, dtype=np.int64 if name == "counts" else np.float64) for name in Steps._fields[:5]]
+    found: dict[int, slice] = {}  # where the steps of a piece are
 
     def fit_small_pieces(share: slice) -> None:
         work = np.empty(_groups.work_size(parts.max_rows, part_rows, n_words), dtype=np.uint64)
-        room = max(piece.rows for piece in small)
-        out = tuple(np.empty(room, dtype=np.int64 if name == "counts" else np.float64) for name in Steps._fields[:5])
+        last = end = -1
         for piece in small[share]:
+            start = end if piece.first == last else first_rows[piece.first]
             n = _groups.fit_parts(
                 *gathered.columns, gathered.rows, gathered.begins, gathered.sizes, parts.firsts, piece.first,
-                piece.last, scale, decreasing, *bounds, parts.max_rows, part_rows, work, places, n_steps, *out,
+                piece.last, scale, decreasing, *bounds, parts.max_rows, part_rows, work, places, n_steps,
+                *(column[start:] for column in out),
             )  # fmt: skip
             if n < 0:
                 raise survey.NotLabels
-            found[piece.first] = tuple(column[:n].copy() for column in out)
+            last, end = piece.last, start + n
+            found[piece.first] = slice(start, end)
 
     if small:
         n_rows = sum(piece.rows for piece in small)
@@ -204,11 +210,25 @@ def fit_all(
     def fit_large_pieces(share: slice) -> None:
         for piece in large[share]:
             stairs = fit_large(gathered.columns_of(piece.first), n_threads if len(shares) == 1 else 1)
-            found[piece.first] = stairs.left, stairs.right, stairs.values, stairs.weights, stairs.counts
+            start = first_rows[piece.first]
+            found[piece.first] = slice(start, start + stairs.n_steps)
+            for name, column in zip(Steps._fields, out, strict=False):
+                column[found[piece.first]] = getattr(stairs, name)
             n_steps[parts.firsts[piece.first]] = stairs.n_steps
 
     threads.each(fit_large_pieces, shares)
-    return Fitted(n_steps, Steps(*map(np.concatenate, zip(*(found[piece.first] for piece in pieces), strict=True))))
+    return Fitted(n_steps, Steps(*(_compacted(column, [found[piece.first] for piece in pieces]) for column in out)))
+
+
+def _compacted(column: NDArray[Any], spans: list[slice]) -> NDArray[Any]:
+    """The entries in these spans, moved to the front of the column; the rest of its memory is freed."""
+    end = 0
+    for span in spans:
+        begin, end = end, end + span.stop - span.start
+        if begin < span.start:
+            column[begin:end] = column[span]
+    column.resize(end, refcheck=False)
+    return column
 
 
 def _divide_work(parts: Parts, n_threads: int) -> list[Piece]:

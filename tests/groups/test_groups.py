@@ -7,7 +7,7 @@ import pandas as pd
 import problems
 import pyarrow as pa
 import pytest
-from comparing import assert_same_staircase
+from comparing import assert_same_bits, assert_same_staircase
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas.arrays import ArrowExtensionArray
@@ -117,6 +117,18 @@ def test_large_groups_equal_their_own_fits(monkeypatch, kind, weighted, increasi
     for own in (groups, np.sort(groups), np.zeros(n, dtype=int)):
         for n_threads in (1, 2):
             check(x, y, own, sample_weight=w, increasing=increasing, n_threads=n_threads)
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_groups_without_rows_may_follow_a_large_group(monkeypatch):
+    monkeypatch.setattr(survey, "FEW_ROWS", 80)
+    x = np.arange(400.0)  # increasing targets: as many steps as rows
+    for groups in (np.repeat([0, 1, 2], [50, 50, 300]), np.arange(400) % 3, np.repeat([1, 4, 6], [100, 200, 100])):
+        keys = [str(key) for key in range(300)]
+        found = sf.fit_groups(x, x, pd.Categorical.from_codes(groups, categories=keys), n_threads=2)
+        assert list(found) == [keys[place] for place in np.unique(groups)]
+        for key, stairs in found.items():
+            assert_same_bits(stairs.values, x[groups == int(key)])
 
 
 LOSSES = [name for name in problems.LOSSES if name != "squared"]
