@@ -26,11 +26,10 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._branchless cimport greater
 from staircase_fast.bisection._blocks cimport Block, Limits, blocks_of, limit_blocks
 from staircase_fast.bisection._prefix_minimum cimport Cut, new_cut
 from staircase_fast.bisection._search cimport (
@@ -39,7 +38,7 @@ from staircase_fast.bisection._search cimport (
 )
 from staircase_fast.bisection._runs cimport Output, Run
 from staircase_fast.bisection._split_run cimport split_run
-from staircase_fast.losses._slopes cimport Model, Slopes, call_function, fill_slopes, model_of
+from staircase_fast.losses._slopes cimport decreases, model_of, point_below
 
 cdef const double[::1] empty = np.empty(0)
 cdef Run one_run
@@ -200,39 +199,6 @@ def first_run(const double[::1] targets not None, double low, double high):
     return found
 
 
-def evaluate(
-    loss,                                     # IN  with a compiled derivative
-    const double[::1] targets not None,       # IN
-    double z,                                 # IN
-    double distance, double lowest,           # IN  as in fill_points
-    double last_z,                            # IN  the last point, or NaN
-    double[::1] slope not None,               # IN, OUT the slopes at the last point; at z
-):
-    """Compute the slopes of all rows; return False if some are NaN or decrease.  `Custom.slopes` then finds the row."""
-    cdef const double[::1] parameters = loss.parameters
-    cdef Model model = model_of(loss, parameters, False)
-    cdef Py_ssize_t i
-    cdef double here, beyond, near = point_below(z, distance, lowest)
-    cdef double[3] parts
-    cdef Slopes out = Slopes(&parts[0], &parts[1], &parts[2])
-    cdef bint valid = True
-    with nogil:
-        for i in range(targets.shape[0]):
-            if i < 64 or i & 15 == 0:         # some rows as thoroughly as in a round
-                if fill_slopes(&model, &targets[0], i, 1, &z, 0, out) >= 0:
-                    valid = False
-                if fill_slopes(&model, &targets[0], i, 1, &near, 0, out) >= 0:
-                    valid = False
-            here = call_function(&model, z, targets[i])
-            beyond = call_function(&model, near, targets[i])
-            if here != here or beyond != beyond or decreases(z, here, near, beyond):
-                valid = False
-            if decreases(z, here, last_z, slope[i]):
-                valid = False
-            slope[i] = here
-    return bool(valid)
-
-
 def are_outside(
     const double[::1] slope not None,         # IN  of all rows at a point
     const double[::1] weights not None,       # IN  or empty: all are 1
@@ -303,12 +269,3 @@ def store_slopes(
                 slope[row] = slopes[0, k]
                 k += 1
     return bad
-
-
-cdef inline double point_below(double z, double distance, double lowest) noexcept nogil:
-    return greater(z - greater(distance, 1e-7 * fabs(z)), lowest)
-
-
-cdef inline bint decreases(double z, double slope, double other_z, double other) noexcept nogil:
-    """Whether the slope clearly decreases from one point to the other (never if an argument is NaN)."""
-    return (z - other_z) * (slope - other) < 0.0 and fabs(slope - other) > 1e-9 * (fabs(slope) + fabs(other))

@@ -222,7 +222,7 @@ class _Outside:
     def _evaluate(self, z: float) -> NDArray[np.float64]:
         targets, loss, last = self._samples.targets, self._loss, self._z
         if self._python is None:
-            if _rounds.evaluate(loss, targets, z, *rounds.points_below(targets, loss), last, self._slopes):
+            if _losses.evaluate(loss, targets, z, *rounds.points_below(targets, loss), last, self._slopes):
                 self._z = z
                 return self._slopes
             self._python = rounds.PythonSlopes(targets)  # raises the error

@@ -6,6 +6,7 @@
 
 from libc.math cimport INFINITY, fabs
 
+from staircase_fast.arithmetic._branchless cimport greater
 from staircase_fast.losses._functionals cimport *
 
 ctypedef double (*plain_function)(double z, double y) noexcept nogil
@@ -227,6 +228,16 @@ cdef inline double call_function(const Model *model, double z, double y) noexcep
     if model.kind == PLAIN_FUNCTION:
         return (<plain_function>model.function)(z, y)
     return (<data_function>model.function)(z, y, model.user_data)
+
+
+cdef inline double point_below(double z, double distance, double lowest) noexcept nogil:
+    """The second point at which a user's derivative is evaluated."""
+    return greater(z - greater(distance, 1e-7 * fabs(z)), lowest)
+
+
+cdef inline bint decreases(double z, double slope, double other_z, double other) noexcept nogil:
+    """Whether the slope clearly decreases from one point to the other (never if an argument is NaN)."""
+    return (z - other_z) * (slope - other) < 0.0 and fabs(slope - other) > 1e-9 * (fabs(slope) + fabs(other))
 
 
 cdef inline void fill_errors(
