@@ -63,7 +63,7 @@ def fit(
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef uint64_t query[MAX_W_WORDS]
     cdef uint64_t *sums = &work[0]
-    cdef Py_ssize_t *hull = <Py_ssize_t *>(sums + 2 * (n + 1) * s.w_words)
+    cdef Py_ssize_t *hull = <Py_ssize_t *>(sums + (n + 1) * (1 if s.small else 2 * s.w_words))
     cdef Path path = Path(s.w_words, sums, &query[0])
     with nogil:
         memset(query, 0, sizeof(query))
