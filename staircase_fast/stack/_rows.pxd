@@ -124,7 +124,12 @@ cdef inline void merge_rows(
     uint8_t *live, bint summarised
 ) noexcept nogil:
     """Fit sorted rows on an empty stack; `tied` is NULL if all scores differ."""
-    if tied == NULL and lo == -INFINITY and hi == INFINITY and is_own_staircase(stack, y, n):
+    # integers of 2**53 and more may be rounded, here and in `greatest`
+    cdef bint representable = number is float or number is double or stack.scale.greatest < 9007199254740992.0
+    if (
+        tied == NULL and lo == -INFINITY and hi == INFINITY and representable
+        and is_own_staircase(y, n, stack.decreasing)
+    ):
         copy_rows(stack, y, weights, n)
     elif stack.scale.narrow:
         push_all(stack, y, weights, tied, n, <int64_t>0, live, summarised)
@@ -134,14 +139,13 @@ cdef inline void merge_rows(
         finish(stack, y, weights, <double>0, n, lo, hi)
 
 
-cdef inline bint is_own_staircase(const Stack *stack, const number *y, Py_ssize_t n) noexcept nogil:
-    """Whether the targets are strictly monotone and representable as doubles, so that each row is a step."""
+cdef inline bint is_own_staircase(const number *y, Py_ssize_t n, bint decreasing) noexcept nogil:
+    """Whether the targets are strictly monotone, so that each row is a step."""
     cdef Py_ssize_t i = 1, end
-    # integers of 2**53 and more may be rounded, here and in `greatest`
-    cdef bint fails = not (number is float or number is double) and stack.scale.greatest >= 9007199254740992.0
+    cdef bint fails = False
     while i < n and not fails:
         end = min(n, i + CHUNK)
-        if stack.decreasing:
+        if decreasing:
             for i in range(i, end):
                 fails |= not y[i - 1] > y[i]
         else:

@@ -4,17 +4,17 @@ For few rows, Python calls would take longer than the arithmetic.
 """
 
 from cpython.mem cimport PyMem_RawMalloc
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._column_scan cimport fill_buckets
+from staircase_fast.arithmetic._column_scan cimport Range, fill_buckets, range_of
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.inputs._buffers cimport read_column
-from staircase_fast.stack._rows cimport expand_steps, merge_rows
+from staircase_fast.stack._rows cimport expand_steps, is_own_staircase, merge_rows
 from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_one
 from staircase_fast.stack._small_rows cimport (
-    FINE, GENERAL, NO_MEMORY, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays, read_rows,
+    FINE, GENERAL, NO_MEMORY, OWN_STAIRCASE, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays, read_rows,
 )
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
@@ -68,7 +68,9 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
     cdef int status = allocate(fit)
     cdef double *y
     cdef double *w
+    cdef double first, last
     cdef uint8_t *live
+    cdef bint own
     if status != FINE:
         return status
     y, w = task.columns.y, task.columns.w
@@ -78,9 +80,18 @@ cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) n
         w = NULL
     elif not read_column(&fit.weights, &w):
         return GENERAL
-    fit.y_range = fill_buckets(<const double *>y, w, NULL, n, buckets_of(fit), &fit.w_range)
+    task.columns.y, task.columns.w = y, w
+    own = is_own_staircase(<const double *>y, n, decreasing)
+    if own:                                   # the first and the last target are the extremes; others cannot be NaN
+        first, last = min(y[0], y[n - 1]), max(y[0], y[n - 1])
+        fit.y_range = Range(-1 if isfinite(first) and isfinite(last) else 0, first, last, 0.0, False)
+        fit.w_range = range_of(w, n) if w != NULL else Range(-1, 1.0, 1.0, 1.0, True)
+    else:
+        fit.y_range = fill_buckets(<const double *>y, w, NULL, n, buckets_of(fit), &fit.w_range)
     if not are_valid(fit, lowest, highest) or fit.w_range.lowest == 0:
         return GENERAL
+    if own:
+        return OWN_STAIRCASE
     status = set_stack(fit, decreasing, -INFINITY, INFINITY)
     if status == FINE:
         stack.s = task.steps.values
@@ -155,6 +166,8 @@ def regress(
             raise MemoryError
         if status == GENERAL:
             return None
+        if status == OWN_STAIRCASE:
+            return each_row_a_step(own.task.columns.y, own.task.columns.w, own.n)
         n_steps = own.task.stack.n
         values, step_weights, borders = empty(own.n), empty(n_steps), empty(n_steps + 1, intp)
         x, w, starts = values, step_weights, borders
@@ -164,3 +177,19 @@ def regress(
         return values, step_weights, borders
     finally:
         close_arrays(&own)
+
+
+cdef object each_row_a_step(const double *y, const double *weights, Py_ssize_t n):
+    """The result of `regress` if no rows share a step."""
+    cdef double[::1] x, w
+    cdef Py_ssize_t[::1] starts
+    cdef Py_ssize_t i
+    values, step_weights, borders = empty(n), empty(n), empty(n + 1, intp)
+    x, w, starts = values, step_weights, borders
+    with nogil:
+        for i in range(n):
+            x[i] = y[i] + 0.0                             # -0.0 becomes 0.0
+            w[i] = 1.0 if weights == NULL else weights[i]
+        for i in range(n + 1):
+            starts[i] = i
+    return values, step_weights, borders

@@ -33,6 +33,7 @@ cdef enum Status:
     FINE
     GENERAL                   # leave the rows to the general path
     NO_MEMORY
+    OWN_STAIRCASE             # each row is a step
 
 
 cdef inline int open_arrays(
@@ -92,7 +93,10 @@ cdef inline int allocate(Fit *fit) noexcept nogil:
 
 
 cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t most_labels) noexcept nogil:
-    """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores."""
+    """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores.
+
+    More than `most_labels` labels are left to the general path unless they are sorted or nearly so.
+    """
     cdef Columns *columns = &fit.task.columns
     cdef Columns copies = columns[0]
     cdef Py_ssize_t i, n = fit.n
@@ -101,9 +105,9 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
     if not read_column(&fit.targets, &columns.y):
         return GENERAL
     labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
-    if labels and n > most_labels:
-        return GENERAL
     if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
+        return GENERAL
+    if labels and n > most_labels and count_falls(columns.x, n) == n:
         return GENERAL
     for i in range(n):
         columns.x[i] += 0.0                               # -0.0 becomes the 0.0 it equals

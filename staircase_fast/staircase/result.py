@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -206,8 +207,9 @@ class Staircase(_Writable, documents.Saved):
         array([0.   , 0.333, 0.667, 1.   ])
         """
         evaluator = self._evaluator or self._new_evaluator()
-        if out is None and n_threads is None:
-            found = evaluator.at(scores, interpolation, out_of_bounds, 2 * threads.ROWS_EACH)
+        if out is None:
+            alone = n_threads is not None and threads.num_threads(n_threads, 0) == 1
+            found = evaluator.at(scores, interpolation, out_of_bounds, sys.maxsize if alone else 2 * threads.ROWS_EACH)
             if found is not None:
                 return found
         if check_interpolation(interpolation) == "centered":
