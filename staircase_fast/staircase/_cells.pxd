@@ -14,7 +14,7 @@
 #
 # Preconditions: no NaN, fewer than 2**31 buckets.
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._types cimport BATCH, bits_of, floating
@@ -48,7 +48,7 @@ cdef inline Map map_of(const double[:, ::1] bucket_map) noexcept nogil:
 cdef inline double rank_of_bits(double x) noexcept nogil:
     """A double that rises with x: the number of doubles between 0 and x."""
     cdef int64_t bits = <int64_t>bits_of(x), sign = bits >> 63
-    return <double>(((bits & ~(<int64_t>1 << 63)) ^ sign) - sign)
+    return <double>(((bits & INT64_MAX) ^ sign) - sign)
 
 
 cdef inline int32_t part_of(const Cell *cell, double x) noexcept nogil:
