@@ -88,6 +88,13 @@ cdef class StepIndex:
         self.index = index_of(<const Entry *>&entries[0, 0], entries.shape[0], map_of(bucket_map))
 
 
+cdef object open_error(object array):
+    """The error if `open_array` fails: there is no memory for the buffer, or the array is not an ordinary one."""
+    if type(array) is ndarray and array.ndim == 1 and array.dtype.kind in "fiub" and array.dtype.isnative:
+        return MemoryError()
+    return TypeError("scores and steps must be ordinary arrays")
+
+
 cdef class Lookup:
     """The steps of a staircase, ready to be evaluated.
 
@@ -114,7 +121,9 @@ cdef class Lookup:
         cdef Py_ssize_t i
         self.columns = left, right, values
         for i in range(3):
-            if not open_array(self.columns[i], ndarray, &self.arrays[i]) or in_place(&self.arrays[i]) == NULL:
+            if not open_array(self.columns[i], ndarray, &self.arrays[i]):
+                raise open_error(self.columns[i])
+            if in_place(&self.arrays[i]) == NULL:
                 raise TypeError("the steps must be contiguous arrays of float64")
         self.stairs = Stairs(
             self.arrays[0].n, in_place(&self.arrays[0]), in_place(&self.arrays[1]), in_place(&self.arrays[2])
@@ -152,7 +161,8 @@ cdef class Lookup:
             if given.n >= limit:
                 return None
             result = empty(given.n)
-            open_array(result, ndarray, &found)
+            if not open_array(result, ndarray, &found):
+                raise open_error(result)
             return result if self.evaluate_array(&given, linear, nan_outside, <double *>found.view.buf) < 0 else None
         finally:
             close_array(&given)
@@ -164,9 +174,11 @@ cdef class Lookup:
         `nan_outside`: queries outside the fitted range get NaN, not the nearest value.
         """
         cdef Array given
-        if not open_array(queries, ndarray, &given) or given.n != out.shape[0]:
-            raise TypeError("queries must be an ordinary array, as long as `out`")
+        if not open_array(queries, ndarray, &given):
+            raise open_error(queries)
         try:
+            if given.n != out.shape[0]:
+                raise ValueError("queries must be as long as `out`")
             return self.evaluate_array(&given, linear, nan_outside, &out[0] if given.n else NULL)
         finally:
             close_array(&given)
