@@ -86,7 +86,7 @@ test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_TH
 	&& "$(ROOT)/$(FREE_THREADED_VENV)" -W error -c "$$GIL_IS_OFF" \
 	&& PYTHON_GIL=0 "$(ROOT)/$(FREE_THREADED_VENV)" -m pytest -n auto -m "not long" --skip-missing "$(ROOT)/tests"
 
-# The whole run takes about half an hour and 6 GB of memory. ROWS limits the rows; RESULTS=docs replaces the stored run.
+# The whole run takes long and much memory. ROWS limits the rows; RESULTS=docs replaces the stored run.
 bench: build/in-place.stamp .venv/bench.stamp .venv/plot.stamp  ## compare the speed with other libraries; ROWS=1e5 SEED=1
 	mkdir -p "$(RESULTS)"
 	$(HERE) asv_benchmarks/compare.py --output "$(RESULTS)/bench.txt" $(if $(ROWS),--rows $(ROWS))

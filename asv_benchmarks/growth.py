@@ -28,7 +28,7 @@ MAX_SECONDS = 2.0  # for all repeats of one size; at least three are made
 ROWS_IN_TURN = (
     60_000  # SciPy's branches in a data set of 15,000 rows can be learned, those in one of 30,000 rows cannot
 )
-BYTES_PER_ROW = 60  # of the data, of what it is made from, and of the results
+BYTES_PER_ROW = 60  # for the data, the arrays that generate it, and the results
 
 
 class Job(NamedTuple):
