@@ -493,19 +493,6 @@ def squared_parts(
     return own, own - recalibrated, constant - recalibrated, constant
 
 
-def resampled_means(
-    scores: Sequence[float], targets: Sequence[Number], weights: Sequence[Number] | None = None
-) -> list[Fraction]:
-    """The mean staircase at each score, over all n**n ways to draw n rows with replacement."""
-    n = len(scores)
-    own = [Fraction(1)] * n if weights is None else [Fraction(w) for w in weights]
-    sums = [Fraction(0)] * n
-    for draw in product(range(n), repeat=n):
-        steps = exact_steps(scores, targets, [draw.count(row) * own[row] for row in range(n)])
-        sums = [total + step_value(steps, score) for total, score in zip(sums, scores, strict=True)]
-    return [total / n**n for total in sums]
-
-
 def simulated_means(forecasts: Sequence[float], weights: Sequence[Number] | None = None) -> list[Fraction]:
     """The expected staircase at each forecast, if labels are 1 with the forecast probability."""
     sums = [Fraction(0)] * len(forecasts)

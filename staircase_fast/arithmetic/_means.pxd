@@ -22,7 +22,7 @@ from libc.stdint cimport uint64_t
 from staircase_fast.arithmetic._double_double cimport Twofold, add, two_product, two_sum
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._rounded cimport power_of_two
-from staircase_fast.arithmetic._types cimport number
+from staircase_fast.arithmetic._types cimport BATCH, number
 
 cdef extern from *:
     """
@@ -166,12 +166,31 @@ cdef inline void sum_rows(
     const number *y, const double *weights, Py_ssize_t n, bint vectors, Twofold *s, Twofold *w
 ) noexcept nogil:
     """Set `s` to the sum of weight * target and, if there are weights, `w` to their sum."""
+    cdef double chunk[BATCH]
+    cdef Py_ssize_t start = 0, end, i
+    if weights != NULL:
+        w.hi = 0.0
+    if number is double:
+        add_rows(y, weights, n, vectors, s, w)
+    else:
+        while start < n:
+            end = min(n, start + BATCH)
+            for i in range(start, end):
+                chunk[i - start] = <double>y[i]
+            add_rows(chunk, NULL if weights == NULL else weights + start, end - start, vectors, s, w)
+            start = end
+    s.hi = two_sum(s.hi, s.lo, &s.lo)
+    if weights != NULL:
+        w.hi = two_sum(w.hi, w.lo, &w.lo)
+
+
+cdef inline void add_rows(
+    const double *y, const double *weights, Py_ssize_t n, bint vectors, Twofold *s, Twofold *w
+) noexcept nogil:
     cdef double lanes[16]
     cdef double error, product
     cdef Py_ssize_t i = 0, lane
-    if weights != NULL:
-        w.hi = 0.0
-    if number is double and vectors and n >= VECTOR_ROWS:
+    if vectors and n >= VECTOR_ROWS:
         i = n & ~<Py_ssize_t>7
         if weights == NULL:
             sum_avx2(y, i, lanes)
@@ -186,12 +205,9 @@ cdef inline void sum_rows(
                 w.lo += lanes[8 + lane]
     for i in range(i, n):
         if weights == NULL:
-            add(s, <double>y[i])
+            add(s, y[i])
         else:
-            product = two_product(<double>y[i], weights[i], &error)
+            product = two_product(y[i], weights[i], &error)
             add(s, product)
             s.lo += error
             add(w, weights[i])
-    s.hi = two_sum(s.hi, s.lo, &s.lo)
-    if weights != NULL:
-        w.hi = two_sum(w.hi, w.lo, &w.lo)

@@ -78,7 +78,9 @@ cdef inline void add_rows(
     """S += w*y and W += w for the rows [start, end); if `weights` is NULL, all are 1."""
     cdef Pending pending[2]
     cdef Py_ssize_t i, stop
-    if scale.cut == 0 or end - start < 4 or not (number is float or number is double):
+    # a double may not represent an integer of 2**53 or more
+    cdef bint representable = number is float or number is double or scale.greatest < 9007199254740992.0
+    if scale.cut == 0 or end - start < 4 or not representable:
         for i in range(start, end):
             add_sample(scale, sums, y[i], 1.0 if weights == NULL else weights[i])
         return

@@ -70,29 +70,52 @@ cdef inline Slope log_loss_slope(double z, double y) noexcept nogil:
     return Slope(0.0, slope, (left / z if y > 0.0 else 0.0) + (right / (1.0 - z) if y < 1.0 else 0.0))
 
 
-# Poisson deviance: e z - y log z.  Targets >= 0, values >= 0, exposure e > 0.
+cdef inline double minus_log1p(double x) noexcept nogil:
+    """x - log(1 + x) for -1/2 <= x <= 1/2, where the difference would cancel."""
+    # with t = x / (2 + x): log(1 + x) = 2 (t + t**3/3 + t**5/5 + ..), and x - 2 t = x t
+    cdef double t = x / (2.0 + x), square = t * t, sum = 0.0
+    cdef int k
+    for k in range(35, 1, -2):                 # t**2 <= 1/9: the rest is below rounding
+        sum = square * (sum + 1.0 / k)
+    return t * (x - 2.0 * sum)
+
+
+cdef inline double log_quotient(double a, double b) noexcept nogil:
+    """log(a / b) for a >= 0, b > 0, also if the quotient overflows or underflows."""
+    cdef double quotient = a / b
+    return log(quotient) if 1e-290 < quotient < INFINITY else log(a) - log(b)
+
+
+# Poisson deviance: 2 (y log(y / m) - y + m) with m = e z; 0 log 0 = 0.  Targets >= 0, values >= 0, exposure e > 0.
 
 ctypedef struct PoissonDeviance:
     double p              # exposure
 
 cdef inline double poisson_deviance(double e, double z, double y) noexcept nogil:
-    return e * z - (y * log(z) if y > 0.0 and z < INFINITY else 0.0)
+    cdef double mean = e * z, x = mean - y
+    if y == 0.0 or mean == INFINITY:
+        return 2.0 * mean
+    if fabs(x) <= 0.5 * y:
+        return 2.0 * (y * minus_log1p(x / y))
+    return 2.0 * (x - y * (log_quotient(mean, y) if mean > 0.0 else log(e) + log_quotient(z, y)))
 
 cdef inline Slope poisson_deviance_slope(double e, double z, double y) noexcept nogil:
     cdef double rate = y / z if y > 0.0 else 0.0
-    return Slope(0.0, e - rate, rate / z if y > 0.0 else 0.0)
+    return Slope(0.0, 2.0 * (e - rate), 2.0 * (rate / z) if y > 0.0 else 0.0)
 
 
-# Gamma deviance: log z + y / z.  Targets > 0, values > 0.
+# Gamma deviance: 2 (log(z / y) + y / z - 1).  Targets > 0, values > 0.
 
 ctypedef struct GammaDeviance:
     double p              # none
 
 cdef inline double gamma_deviance(double z, double y) noexcept nogil:
-    return log(z) + y / z
+    if fabs(y - z) <= 0.5 * z:
+        return 2.0 * minus_log1p((y - z) / z)
+    return 2.0 * (y / z - 1.0 - log_quotient(y, z))
 
 cdef inline Slope gamma_deviance_slope(double z, double y) noexcept nogil:
-    return Slope(0.0, (z - y) / z / z, (2.0 * y - z) / z / z / z)
+    return Slope(0.0, 2.0 * ((z - y) / z / z), 2.0 * ((2.0 * y - z) / z / z / z))
 
 
 # Tweedie deviance of power p <= 0 or p >= 1: 2 (y**(2-p) / ((1-p)(2-p)) - y z**(1-p) / (1-p) + z**(2-p) / (2-p)), and
@@ -105,9 +128,9 @@ cdef inline double tweedie_deviance(double p, double z, double y) noexcept nogil
     if p == 0.0:
         return (z - y) * (z - y)
     if p == 1.0:
-        return 2.0 * ((y * log(y / z) if y > 0.0 and z < INFINITY else 0.0) - y + z)
+        return poisson_deviance(1.0, z, y)
     if p == 2.0:
-        return 2.0 * (log(z / y) + y / z - 1.0)
+        return gamma_deviance(z, y)
     return 2.0 * (
         (pow(y, 2.0 - p) if y > 0.0 else 0.0) / ((1.0 - p) * (2.0 - p))
         - (y * pow(z, 1.0 - p) if y != 0.0 else 0.0) / (1.0 - p) + pow(z, 2.0 - p) / (2.0 - p)

@@ -160,8 +160,8 @@ class Loss:
         """The loss of a fit up to a constant and a positive factor that depend on the data alone.
 
         For comparing two fits whose steps are means, clipped to the bounds.  `shares` are the weights of the steps over
-        their total, `size` is the largest magnitude of a mean or a value.  The loss is linear in y, except for terms in
-        y alone, so the cost of a step is that of its mean as a target.  The caller ignores floating-point warnings.
+        their total, `size` is the largest magnitude of a mean or a value.  Without terms in y alone, the loss is linear
+        in y, so the cost of a step is that of its mean as a target.  The caller ignores floating-point warnings.
         """
         return float(np.sum(shares * self.value(means.clip(*bounds), means)))
 

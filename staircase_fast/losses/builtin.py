@@ -75,7 +75,9 @@ class LogLoss(Loss):
 
 
 class PoissonDeviance(Loss):
-    """exposure * z - y log z, for targets >= 0: every step is the sum of its targets over that of its exposures.
+    """2 (y log(y / m) - y + m) with m = exposure * z, for targets >= 0: every step is a rate.
+
+    The rate is the sum of the targets of the step over the sum of their exposures.
 
     Parameters
     ----------
@@ -103,11 +105,15 @@ class PoissonDeviance(Loss):
         return bool(np.all(self.exposure == 1.0))
 
     def natural_parameter(self, z: Floats) -> Floats:
-        return np.log(z)
+        return 2.0 * np.log(z)
+
+    def cost_of_means(self, means: Floats, shares: Floats, size: float, bounds: tuple[float, float]) -> float:
+        values = means.clip(*bounds)
+        return float(np.sum(shares * (values - np.where(means == 0, 0.0, means * np.log(values)))))
 
 
 class GammaDeviance(Loss):
-    """log z + y / z, for targets > 0: every step is the mean of its targets.
+    """2 (log(z / y) + y / z - 1), for targets > 0: every step is the mean of its targets.
 
     Examples
     --------
@@ -120,7 +126,11 @@ class GammaDeviance(Loss):
     solver = "mean"
 
     def natural_parameter(self, z: Floats) -> Floats:
-        return -1.0 / z
+        return -2.0 / z
+
+    def cost_of_means(self, means: Floats, shares: Floats, size: float, bounds: tuple[float, float]) -> float:
+        values = means.clip(*bounds)
+        return float(np.sum(shares * (np.log(values) + means / values)))
 
 
 class TweedieDeviance(Loss):
