@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +24,7 @@ from staircase_fast.losses import rows as checks
 from staircase_fast.stack import _small, sorted_rows, survey
 from staircase_fast.stack.sorting import in_score_order, repaired
 from staircase_fast.staircase.result import Staircase
+from staircase_fast.staircase.steps import Steps
 from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
 
 _UNLIMITED = solve.Budget()
@@ -168,20 +172,28 @@ def of_columns(
         return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
     limits = limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(x))
-    # directions are compared by the means of steps, which are unknown once values are clipped to bounds
-    signs, first_limits = ((rising,), limits) if rising is not None else ((True, False), sorted_rows.UNBOUNDED)
     rows = checks.guess_labels(*columns, loss) if len(x) >= survey.FEW_ROWS else None
-    try:
-        rows = rows if rows is not None else checks.check_rows(*columns, loss, workers)
-        found = _stairs(rows, loss, signs, first_limits, workers)
-    except survey.NotLabels:
-        rows = checks.check_rows(*columns, loss, workers)
-        found = _stairs(rows, loss, signs, first_limits, workers)
-    if len(found) == 1:
-        return found[0]
+    if rows is not None:
+        with contextlib.suppress(survey.NotLabels):
+            return best_of(partial(_stairs, rows, loss, workers), loss, rising, limits)
+    rows = checks.check_rows(*columns, loss, workers)
+    return best_of(partial(_stairs, rows, loss, workers), loss, rising, limits)
+
+
+def best_of(
+    fits: Callable[[tuple[bool, ...], tuple[float, float]], list[Staircase]],
+    loss: Loss,
+    rising: bool | None,
+    limits: tuple[float, float],
+) -> Staircase:
+    """The staircase of means that rises, falls, or costs less (None); `fits` makes those of the given directions."""
+    if rising is not None:
+        return fits((rising,), limits)[0]
+    # directions are compared by the means of steps, which are unknown once values are clipped to bounds
+    found = fits((True, False), sorted_rows.UNBOUNDED)
     best = found[0] if costs_no_more(loss, found[0], found[1], limits) else found[1]
     within = np.array_equal(best.values.clip(*limits), best.values)
-    return best if within else _stairs(rows, loss, (best.increasing,), limits, workers)[0]
+    return best if within else fits((best.increasing,), limits)[0]
 
 
 def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
@@ -222,7 +234,7 @@ def _by_loss(
 
 
 def _stairs(
-    rows: checks.Rows, loss: Loss, signs: tuple[bool, ...], limits: tuple[float, float], workers: int
+    rows: checks.Rows, loss: Loss, workers: int, signs: tuple[bool, ...], limits: tuple[float, float]
 ) -> list[Staircase]:
     """The staircases that rise, fall, or both; raises survey.NotLabels if the guess of labels was wrong."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
@@ -238,11 +250,16 @@ def _stairs(
         else:
             steps = sorted_rows.fit_sorted(rows, scale, decreasing=not rising, bounds=limits)
             rows = rows._replace(buckets=None)
-        # adding 0.0 turns -0.0 into 0.0: which of the two comes first depends on the order of rows
-        for column in steps[:2]:
-            np.add(column, 0.0, out=column)
-        found.append(Staircase._of_steps(steps, loss, rising))
+        found.append(staircase_of(steps, loss, rising=rising))
     return found
+
+
+def staircase_of(steps: Steps, loss: Loss, *, rising: bool) -> Staircase:
+    """The staircase of steps that nobody else uses."""
+    # adding 0.0 turns -0.0 into 0.0: which of the two comes first depends on the order of rows
+    for column in steps[:2]:
+        np.add(column, 0.0, out=column)
+    return Staircase._of_steps(steps, loss, rising)
 
 
 def isotonic_regression(

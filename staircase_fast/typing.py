@@ -67,7 +67,7 @@ ScalarLike = float | np.integer[Any] | np.floating[Any] | np.bool_
 Bounds = tuple[float | None, float | None] | None
 """Lower and upper bound on the values; None means no bound."""
 
-Dialect = Literal["duckdb", "postgres"]
+Dialect = Literal["duckdb", "postgres", "spark"]
 """The SQL dialect to write."""
 
 Direction = bool | Literal["auto"]

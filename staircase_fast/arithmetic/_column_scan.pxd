@@ -229,17 +229,22 @@ cdef inline Py_ssize_t bucket_start(const uint8_t *tied, Py_ssize_t n, Py_ssize_
 
 
 cdef inline double sum_products(const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
-    """The sum of weight * target, in four sums, so that additions do not wait for each other."""
-    cdef Pair one = pair_of(0.0, 0.0), two = one
+    """The sum of weight * target; `weights` may be NULL: all are 1.
+
+    Four sums are added up in turn, so that additions do not wait for each other.
+    """
+    cdef Pair one = pair_of(0.0, 0.0), two = one, first, second
     cdef Py_ssize_t i = 0
     while i + 4 <= n:
-        one = pair_plus(one, pair_times(pair_of(<double>y[i], <double>y[i + 1]), pair_of(weights[i], weights[i + 1])))
-        two = pair_plus(
-            two, pair_times(pair_of(<double>y[i + 2], <double>y[i + 3]), pair_of(weights[i + 2], weights[i + 3]))
-        )
+        first, second = pair_of(<double>y[i], <double>y[i + 1]), pair_of(<double>y[i + 2], <double>y[i + 3])
+        if weights != NULL:
+            first = pair_times(first, pair_of(weights[i], weights[i + 1]))
+            second = pair_times(second, pair_of(weights[i + 2], weights[i + 3]))
+        one = pair_plus(one, first)
+        two = pair_plus(two, second)
         i += 4
     for i in range(i, n):
-        one = pair_plus(one, pair_of(<double>y[i] * weights[i], 0.0))
+        one = pair_plus(one, pair_of(<double>y[i] * (1.0 if weights == NULL else weights[i]), 0.0))
     one = pair_plus(one, two)
     return pair_first(one) + pair_second(one)
 

@@ -3,6 +3,7 @@
 Preconditions: n >= 1, any values.
 """
 
+from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from staircase_fast.arithmetic._column_scan cimport (
@@ -12,6 +13,7 @@ from staircase_fast.arithmetic._exact cimport Scale, unpacked
 from staircase_fast.arithmetic._means cimport few_rows, has_avx2, mean_of_few, quick_mean
 from staircase_fast.arithmetic._row_sums cimport Pending, pend_rows
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
+from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores as copy_scores_to
 from staircase_fast.arithmetic._types cimport floating, number
 
 ROWS_PER_BUCKET = BUCKET_ROWS
@@ -23,6 +25,17 @@ def order(const floating[::1] scores not None):
     with nogil:
         found = monotonicity_of(&scores[0], scores.shape[0])
     return found.first_nan, bool(found.up), bool(found.down), bool(found.tied)
+
+
+def copy_scores(
+    const double[::1] scores not None,         # IN
+    double[::1] out not None,                  # OUT may be the scores
+    uint8_t[::1] tied not None,                # OUT
+    bint vectors,
+):
+    """Copy scores and compare neighbours; return (whether there is a NaN, falls, whether there are ties)."""
+    cdef ScoreScan found = copy_scores_to(&scores[0], scores.shape[0], &out[0], &tied[0], vectors and has_avx2())
+    return bool(found.nan), found.falls, bool(found.tied)
 
 
 def extent(const number[::1] values not None):

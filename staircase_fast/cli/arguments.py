@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from staircase_fast import __version__
+from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.cli.interrupts import caused_by_interrupt, interruptible
 from staircase_fast.cli.tables import FORMATS
 from staircase_fast.errors import InvalidInputError
@@ -83,7 +84,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(_join_bounds(words), argparse.Namespace(arguments=words))
     if options.command != "demo":
-        read = {"DATA": options.data, "--default": getattr(options, "default", None)}
+        options.paths = options.data if isinstance(options.data, list) else [options.data]
+        options.data = options.paths[0]
+        read = {f"DATA {place}" if place else "DATA": path for place, path in enumerate(options.paths)}
+        read["--default"] = getattr(options, "default", None)
         written = {"--output": options.output, "--plot": getattr(options, "plot", None)}
         (written if options.command == "fit" else read)["--model"] = options.model
         options.to_stdout = "-" in written.values()
@@ -144,7 +148,7 @@ def _as_json(result: Any) -> Any:
 
 def _as_text(result: dict[str, Any], indent: str = "") -> str:
     """A result as lines of names and values."""
-    lines = []
+    lines, width = [], max(20 - len(indent), *(2 + len(name) for name in result))
     for name, value in result.items():
         if isinstance(value, dict):
             lines += [f"{indent}{name}", _as_text(value, indent + "  ")]
@@ -152,7 +156,7 @@ def _as_text(result: dict[str, Any], indent: str = "") -> str:
             shown = f"{value:,}" if type(value) is int else f"{value:.6g}" if isinstance(value, float) else str(value)
             if isinstance(value, list):
                 shown = ", ".join(map(str, value)) or "none"
-            lines.append(f"{indent}{name.replace('_', ' '):<{20 - len(indent)}}{shown}")
+            lines.append(f"{indent}{name.replace('_', ' '):<{width}}{shown}")
     return "\n".join(lines)
 
 
@@ -222,12 +226,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"staircase-fast {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
-    fit = _command(commands, "fit", "fit a staircase to the scores and labels in a file")
+    fit = _command(commands, "fit", "fit a staircase to the scores and labels in files, folders or patterns", many=True)
     fit.add_argument("--model", required=True, help="the file to write the model to; - for standard output")
     _add_loss(fit, "squared")
     way = "whether values rise or fall with the score; auto: the direction with the smaller loss"
     _add_choice(fit, "--direction", ("increasing", "decreasing", "auto"), way)
-    fit.add_argument("--streaming", action="store_true", help="keep sums per distinct score in memory, not all rows")
+    scans = "read the rows twice instead of keeping them in memory; the default for large or several files"
+    fit.add_argument("--streaming", action="store_true", help=scans)
+    memory = "memory for the rows and sums of such a fit (default: %(default)s)"
+    fit.add_argument("--memory-limit", metavar="SIZE", default="1GB", type=_option(bytes_of), help=memory)
 
     apply = _command(commands, "apply", "add a column of calibrated scores to a file, batch by batch", labels=False)
     apply.add_argument("--model", required=True, help="a model that fit wrote")
@@ -251,8 +258,10 @@ def _parser() -> argparse.ArgumentParser:
         "--loss", type=lambda text: text if text == "brier" else _loss(text), default="brier",
         help="the score that is decomposed: brier (default), log, squared or another loss, as in fit",
     )  # fmt: skip
-    bands = "draw bands around the diagonal, for calibrated scores, or around the curve"
-    report.add_argument("--bands", choices=("consistency", "confidence"), help=bands)
+    bands = (
+        "draw 90 % bands: around the diagonal, for calibrated scores; of the true curve as a whole; or at each score"
+    )
+    report.add_argument("--bands", choices=("consistency", "confidence", "pointwise"), help=bands)
     report.add_argument("--output", metavar="PAGE", help="the HTML page to write; - for standard output")
     report.add_argument("--plot", metavar="PICTURE", help="the picture to write: .png, .svg or .pdf")
 
@@ -264,10 +273,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, purpose: str, *, labels: bool = True) -> argparse.ArgumentParser:
+def _command(
+    commands: Any, name: str, purpose: str, *, labels: bool = True, many: bool = False
+) -> argparse.ArgumentParser:
     """Add a command that reads a table."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=purpose, description=f"{purpose}.", epilog=_FILES)
-    command.add_argument("data", metavar="DATA")
+    command.add_argument("data", metavar="DATA", nargs="+" if many else None)
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast.cli import columns, tables
+from staircase_fast.cli import columns, scanning, tables
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.groups.readers import group_column
 from staircase_fast.inputs.columns_arrow import flags
@@ -87,15 +87,14 @@ def fit(options: argparse.Namespace) -> Result:
         raise InvalidInputError("", "a model with groups cannot be written to standard output", found="use a file")
     if options.streaming and options.group:
         raise InvalidInputError("", "--streaming fits all rows together", found=f"got --group {options.group}")
-    if options.streaming and options.direction == "auto":
-        raise InvalidInputError("", "--streaming needs a direction", found="got --direction auto")
+    scans = scanning.wanted(options)
     if options.model != "-" and not files.is_special(options.model):
         # fail before the fit if the model cannot be written
         folder = os.path.dirname(os.path.realpath(options.model))
         with tables.located(options.model), tempfile.NamedTemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
-    if options.streaming:
-        model: Model = _fit_streaming(options, increasing)
+    if scans:
+        model: Model = scanning.fit(options, column_names(options), increasing)
     else:
         data = read_data(options)
         with located(options):
@@ -120,21 +119,6 @@ def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any)
     if data_file(options).is_text:
         data = data | {"groups": columns.text_keys(data["groups"])}
     return sf.fit_groups(**data, **settings, n_threads=options.threads)
-
-
-def _fit_streaming(options: argparse.Namespace, increasing: bool) -> sf.Staircase:
-    """Fit the same staircase from sums per distinct score, batch by batch."""
-    sums, names, offset = sf.Accumulator(options.loss, increasing), column_names(options), 0
-    with tables.open_table(data_file(options)) as source, tables.progress(source, "fit") as bar:
-        for batch in tables.read_batches(source, names.values()):
-            with located(options, offset):
-                sums.add(**_by_argument(batch, names))
-            offset += len(batch)
-            bar.update(len(batch))
-        if not offset:
-            raise InvalidInputError("", "there are no rows")
-        with located(options):
-            return sums.staircase(bounds=options.bounds)
 
 
 def apply(options: argparse.Namespace) -> Result:

@@ -12,6 +12,7 @@ Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, w
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._branchless cimport prefetch
 from staircase_fast.arithmetic._exact cimport Scale, add_sums, unpacked
@@ -58,6 +59,7 @@ def collect(
     const number[::1] targets not None,       # IN
     const double[::1] weights not None,       # IN  or empty: all are 1
     const double[:, ::1] bucket_map not None,  # IN  Cell
+    const int32_t[::1] given not None,        # IN  the bucket of each row, or empty: use the map
     const uint64_t[::1] directory not None,   # IN
     const double[::1] atoms not None,         # IN  a frequent score of each live bucket or NaN, then a NaN; or empty
     const int32_t[::1] atom_runs not None,    # IN  the run of each atom
@@ -68,7 +70,7 @@ def collect(
     int32_t[::1] places not None,             # OUT number of live buckets before that of the row; likewise
     int64_t[::1] rows not None,               # IN/OUT
     uint64_t[:, ::1] words not None,          # IN/OUT
-    uint8_t[::1] work not None,               # work: collect_size(n_runs) bytes, zeros
+    uint8_t[::1] work not None,               # work: if `summed`, collect_size(n_runs) bytes, zeros before and after
 ):
     """Collect the rows of live buckets, except atoms; return their number."""
     cdef Map cells = map_of(bucket_map)
@@ -86,7 +88,10 @@ def collect(
     with nogil:
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
-            find_buckets(cells, x + start, size, buckets)
+            if given.shape[0]:
+                memcpy(buckets, &given[start], size * sizeof(int32_t))
+            else:
+                find_buckets(cells, x + start, size, buckets)
             if atoms.shape[0]:
                 n_picked = pick_but_atoms(
                     live, x + start, &atoms[0], &atom_runs[0], size, buckets, n_runs, picked, runs
@@ -107,7 +112,8 @@ def collect(
                 n_collected += 1
             start += size
         fill_rows(out, n_filled, n_collected, y, w)
-        flush_all(&sums, w != NULL)
+        if summed:
+            flush_all(&sums, w != NULL)
     return n_collected
 
 

@@ -32,6 +32,9 @@ from staircase_fast.arithmetic._column_scan cimport Bucket, bucket_start
 from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._summary cimport Summary, bucket_at, rounding_of, summary_t
 
+cdef enum:
+    SURVEY_CHORD_BUCKETS = 2          # `chord_buckets` for tables of the survey
+
 
 cdef inline void plan(
     const summary_t *table,       # IN

@@ -4,6 +4,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from staircase_fast.arithmetic._column_scan cimport sum_products
 from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._stack cimport Stack, error_bound, push, sum_t
 
@@ -105,17 +106,23 @@ cdef inline void push_reals(
         w = weights[i] if weights != NULL else 1.0
         s = <double>y[i] * w
         i += 1
-        while i < end and (not rises(y, i, decreasing) if tied == NULL else tied[i] != 0):
-            weight = weights[i] if weights != NULL else 1.0
-            s += <double>y[i] * weight
-            w += weight
-            i += 1
+        if tied == NULL:
+            while i < end and not rises(y, i, decreasing):
+                weight = weights[i] if weights != NULL else 1.0
+                s += <double>y[i] * weight
+                w += weight
+                i += 1
+        elif i < end and tied[i]:
+            while i < end and tied[i]:
+                i += 1
+            s = sum_products(y + start, NULL if weights == NULL else weights + start, i - start)
+            w = <double>(i - start) if weights == NULL else sum_products(weights + start, NULL, i - start)
         while top >= 0:
             difference = ss[top] * w - s * ws[top]
             if decreasing:
                 difference = -difference
             error = bound * (w * ws[top])
-            if known[top] or not difference > error:
+            if not difference > error or (known[top] and stack.spare <= 0):
                 break
             start = starts[top]
             s += ss[top]

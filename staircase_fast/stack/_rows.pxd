@@ -135,6 +135,7 @@ cdef inline void merge_rows(
         push_all(stack, y, weights, tied, n, <int64_t>0, live, summarised)
         finish(stack, y, weights, <int64_t>0, n, lo, hi)
     else:
+        stack.spare = n
         push_all(stack, y, weights, tied, n, <double>0, live, summarised)
         finish(stack, y, weights, <double>0, n, lo, hi)
 

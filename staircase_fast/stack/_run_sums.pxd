@@ -133,6 +133,6 @@ cdef inline void flush_run(RunSums *sums, Py_ssize_t q, bint weighted) noexcept 
 
 cdef inline void flush_all(RunSums *sums, bint weighted) noexcept nogil:
     cdef Py_ssize_t q
-    for q in range(sums.n):
+    for q in range(sums.n + 1):
         if sums.pending[q].rows:
             flush_run(sums, q, weighted)

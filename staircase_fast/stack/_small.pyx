@@ -12,9 +12,10 @@ from staircase_fast.arithmetic._column_scan cimport Range, fill_buckets, range_o
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.inputs._buffers cimport read_column
 from staircase_fast.stack._rows cimport expand_steps, is_own_staircase, merge_rows
-from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_one
+from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some
 from staircase_fast.stack._small_rows cimport (
     FINE, GENERAL, NO_MEMORY, OWN_STAIRCASE, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays, read_rows,
+    ties_of,
 )
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
@@ -54,9 +55,9 @@ cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, doubl
         status = set_stack(fit, decreasing, lo, hi)
     if status == FINE:
         if fit.summarised:
-            fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, fit.tied, fit.n, True)
+            fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, ties_of(fit), fit.n, True)
         else:
-            fit_one(&fit.task, 0, fit.n)
+            fit_some(&fit.task, 0, fit.n, fit.found.falls)
     return status
 
 

@@ -16,8 +16,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
+from staircase_fast.arithmetic._score_scan cimport count_falls, nearly_sorted
 from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_greater, pair_lesser, pair_of, pair_second
-from staircase_fast.arithmetic._types cimport CHUNK, number
+from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._rows cimport find_ties, merge_rows
 from staircase_fast.stack._scatter cimport insert_columns
 from staircase_fast.stack._sort cimport (
@@ -28,7 +29,6 @@ from staircase_fast.stack._stack cimport Stack, finish, push
 
 cdef enum:
     MOST_DIGITS = 65536
-    FALLS = 16                # if more than one in FALLS scores is below the one before it, rows are not nearly sorted
     CROWD = 8                 # a digit with more than one in CROWD rows: divide by rank
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
@@ -70,12 +70,17 @@ ctypedef struct Task:
 
 cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
     """Fit the rows [at, at + n), which may be unsorted, and append the steps; return the number of steps."""
+    return fit_some(task, at, n, count_falls(task.columns.x + at, n))
+
+
+cdef inline Py_ssize_t fit_some(Task *task, Py_ssize_t at, Py_ssize_t n, Py_ssize_t falls) noexcept nogil:
+    """The same, if `falls` scores are below the one before them."""
     cdef Columns *rows = &task.columns
     cdef double low, high
     task.stack.n = 0
     task.stack.s = task.steps.values + task.steps.n
     task.stack.w = task.steps.weights + task.steps.n
-    if n == 0 or fit_nearly_sorted(task, at, n):
+    if n == 0 or (nearly_sorted(falls, n) and fit_nearly_sorted(task, at, n, falls)):
         return task.stack.n
     find_ends(rows.x + at, n, &low, &high)
     if rows.labels != NULL and rank_of(high) - rank_of(low) < <uint64_t>1 << 63:
@@ -87,18 +92,15 @@ cdef inline Py_ssize_t fit_one(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept
     return task.stack.n
 
 
-cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Fit the rows [at, at + n) if they are sorted, or if insertion sorts them quickly; otherwise return False."""
+cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n, Py_ssize_t falls) noexcept nogil:
+    """Fit the rows [at, at + n), if insertion sorts them quickly; otherwise return False."""
     cdef const double *x = task.columns.x + at
     cdef const double *y = task.columns.y + at
     cdef const double *w = NULL if task.columns.w == NULL else task.columns.w + at
     cdef const uint8_t *labels = NULL if task.columns.labels == NULL else task.columns.labels + at
-    cdef Py_ssize_t falls = count_falls(x, n)
     cdef double *sorted_x = <double *>task.room.rows
     cdef void *sorted_y = sorted_x + n
     cdef double *sorted_w = <double *>task.room.spare
-    if falls > n // FALLS:
-        return False
     if labels != NULL:
         if falls:
             if not insert_columns(x, labels, NULL, n, sorted_x, <uint8_t *>sorted_y, NULL):
@@ -117,19 +119,6 @@ cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n) noex
 cdef inline const uint8_t *flag_ties(Task *task, const double *x, Py_ssize_t n) noexcept nogil:
     """Flags of tied rows, or NULL if there are none."""
     return task.room.tied if find_ties(x, n, task.room.tied) else NULL
-
-
-cdef inline Py_ssize_t count_falls(const double *x, Py_ssize_t n) noexcept nogil:
-    """The number of scores below the one before them; n if there are many in the first rows."""
-    cdef Py_ssize_t i, start = 1, end, falls = 0
-    while start < n:
-        end = min(n, start + CHUNK)
-        for i in range(start, end):
-            falls += x[i] < x[i - 1]
-        if falls > 1 + end // FALLS:
-            return n
-        start = end
-    return falls
 
 
 cdef inline void fit_ascending(

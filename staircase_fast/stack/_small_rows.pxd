@@ -8,10 +8,12 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from staircase_fast.arithmetic._column_scan cimport (
-    BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, has_nan, range_of,
+    BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, range_of,
 )
-from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, open_array, read_column
-from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task, count_falls, flag_ties
+from staircase_fast.arithmetic._means cimport has_avx2
+from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores, nearly_sorted
+from staircase_fast.inputs._buffers cimport Array, close_array, open_array, read_column
+from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task
 from staircase_fast.stack._sort cimport RankedRow, RankedTarget
 
 # State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
@@ -25,7 +27,7 @@ ctypedef struct Fit:
     Task task
     Range y_range
     Range w_range
-    const uint8_t *tied       # flags of rows in ascending order, or NULL: no ties
+    ScoreScan found           # of the scores; room.tied is filled
     bint summarised           # rows are in ascending order, and their buckets are in place (`buckets_of`)
 
 
@@ -100,17 +102,17 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
     cdef Columns *columns = &fit.task.columns
     cdef Columns copies = columns[0]
     cdef Py_ssize_t i, n = fit.n
+    cdef double *scores = columns.x
     cdef bint labels
     fit.summarised = False
     if not read_column(&fit.targets, &columns.y):
         return GENERAL
     labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
-    if not copy_as_doubles(&fit.scores, columns.x) or has_nan(columns.x, n):
+    if not read_column(&fit.scores, &scores):
         return GENERAL
-    if labels and n > most_labels and count_falls(columns.x, n) == n:
+    fit.found = copy_scores(scores, n, columns.x, fit.task.room.tied, has_avx2())
+    if fit.found.nan or (labels and n > most_labels and not nearly_sorted(fit.found.falls, n)):
         return GENERAL
-    for i in range(n):
-        columns.x[i] += 0.0                               # -0.0 becomes the 0.0 it equals
     if labels:
         columns.w = NULL
         for i in range(n):
@@ -122,7 +124,7 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
         columns.w = NULL
     elif not read_column(&fit.weights, &columns.w):
         return GENERAL
-    fit.summarised = count_falls(columns.x, n) == 0
+    fit.summarised = fit.found.falls == 0
     scan_rows(fit)
     if not are_valid(fit, lowest, highest):
         return GENERAL
@@ -131,20 +133,25 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
         if fit.n == 0:
             return GENERAL
         columns.y, columns.w = copies.y, copies.w
+        fit.found = copy_scores(columns.x, fit.n, columns.x, fit.task.room.tied, has_avx2())
         scan_rows(fit)
     return FINE
 
 
 cdef inline void scan_rows(Fit *fit) noexcept nogil:
-    """Find the ranges of targets and weights; if rows are in ascending order, also ties and the sums of buckets."""
+    """Find the ranges of targets and weights; if rows are in ascending order, also the sums of buckets."""
     cdef Columns *columns = &fit.task.columns
     cdef Py_ssize_t n = fit.n
     if fit.summarised:
-        fit.tied = flag_ties(&fit.task, columns.x, n)
-        fit.y_range = fill_buckets(<const double *>columns.y, columns.w, fit.tied, n, buckets_of(fit), &fit.w_range)
+        fit.y_range = fill_buckets(<const double *>columns.y, columns.w, ties_of(fit), n, buckets_of(fit), &fit.w_range)
     else:
         fit.y_range = range_of(columns.y, n)
         fit.w_range = range_of(columns.w, n) if columns.w != NULL else Range(-1, 1.0, 1.0, 1.0, True)
+
+
+cdef inline const uint8_t *ties_of(Fit *fit) noexcept nogil:
+    """Flags of tied rows, if they are in ascending order; NULL if there are none."""
+    return fit.task.room.tied if fit.found.tied else NULL
 
 
 cdef inline Bucket *buckets_of(Fit *fit) noexcept nogil:

@@ -19,8 +19,9 @@
 #
 #     int64    sums of small integers (scale.narrow) are exact (`is_no_less`)
 #     double   other sums are rounded, and the difference has an error bound (`error_bound`).  If that leaves the sign
-#              open, both blocks are summed exactly (`must_merge_exact`).  They keep their exact sums (`known`), so each
-#              row is summed exactly at most once; most rows never are.
+#              open, both blocks are summed exactly (`must_merge_exact`).  They keep their exact sums (`known`) until
+#              they are merged with a block that has none: then the sums are dropped.  After `spare` rows have been
+#              summed exactly, the other block is summed instead, so a row is summed at most once from then on.
 #
 # Plain doubles give 0.3, 0.2, 0.1, 0.2 two steps, not one: 0.3 + 0.2 + 0.1 is 0.6, but 3 * 0.2 is 0.6000000000000001.
 #
@@ -46,6 +47,7 @@ ctypedef struct Stack:
     bint decreasing
     double error_per_row  # see `error_bound`
     int n_words           # words of a block's exact sums
+    Py_ssize_t spare      # rows that may be summed exactly before exact sums must be kept
     Py_ssize_t n          # blocks on the stack
     Py_ssize_t *starts    # first row of each block
     double *s             # sums, as sum_t; after `finish`, values
@@ -55,13 +57,13 @@ ctypedef struct Stack:
 
 
 cdef inline Stack empty_stack(Scale scale, bint decreasing, Py_ssize_t *starts, double *s, double *w) noexcept nogil:
-    """A stack in these arrays; the caller sets `known` and `words`."""
+    """A stack in these arrays; the caller sets `known`, `words`, and `spare` if the rows of all blocks are at hand."""
     # Let c be the number of rows of both blocks together.  The factors of s_a*w_b have at most c + 1 roundings, and so
     # have those of s_b*w_a.  The two products and their difference add at most 4.  One rounding is at most
     # 2**-53 * greatest * w_a * w_b, so the sum is at most 2c + 6 of these; the bound is doubled to be safe.
     # If not scale.tame, products may overflow or underflow, so comparisons of doubles are not used.
     cdef double error_per_row = scale.greatest * 4.440892098500626e-16 if scale.tame else INFINITY      # 2**-51
-    return Stack(scale, decreasing, error_per_row, scale.s_words + scale.w_words, 0, starts, s, w, NULL, NULL)
+    return Stack(scale, decreasing, error_per_row, scale.s_words + scale.w_words, 0, 0, starts, s, w, NULL, NULL)
 
 
 cdef inline double error_bound(const Stack *stack, Py_ssize_t n_rows) noexcept nogil:
@@ -88,6 +90,7 @@ cdef inline void compute_exact_sums(
     if not stack.known[block]:
         sum_rows(stack, y, weights, words_of(stack, block), start, end)
         stack.known[block] = True
+        stack.spare -= end - start
 
 
 cdef inline bint is_no_less(Scale scale, int64_t s_a, int64_t w_a, int64_t s_b, int64_t w_b) noexcept nogil:
@@ -145,7 +148,9 @@ cdef inline void push(
                 break
             if not difference > error and not must_merge_exact(stack, y, weights, top, start, end):
                 break
-            if stack.known[top] or stack.known[top + 1]:
+            if stack.spare > 0 and stack.known[top] != stack.known[top + 1]:
+                stack.known[top] = False
+            elif stack.known[top] or stack.known[top + 1]:
                 compute_exact_sums(stack, y, weights, top, stack.starts[top], start)
                 compute_exact_sums(stack, y, weights, top + 1, start, end)
                 add_sums(stack.scale, words_of(stack, top), words_of(stack, top + 1))

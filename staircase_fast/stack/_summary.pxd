@@ -22,10 +22,20 @@ ctypedef struct Summary:
     int16_t lo            # key_of the least d
     int16_t hi            # key_of the greatest d
 
+# Sums of many summaries or words, for more rows than those can hold (`_wide.pyx`).
+ctypedef struct WideSummary:
+    double s              # sum of weight * d
+    double w              # sum of weights
+    float error           # a bound on the rounding error of s - slope*w is this times (largest magnitude of d, + slope)
+    float lo              # the least d or less
+    float hi              # the greatest d or more
+    float rows            # number of rows, rounded
+
 ctypedef fused summary_t:
     uint32_t
     uint64_t
     Summary
+    WideSummary
     Bucket
 
 
@@ -60,6 +70,8 @@ cdef inline Bucket bucket_at(const summary_t *table, Py_ssize_t b, bint decreasi
         bucket = table[b]
     elif summary_t is Summary:
         bucket = Bucket(table[b].s, table[b].w, value_of(table[b].lo), value_of(table[b].hi + 1))
+    elif summary_t is WideSummary:
+        bucket = Bucket(table[b].s, table[b].w, table[b].lo, table[b].hi)
     else:
         rows = rows_of(table[b])
         ones = ones_of(table[b])
@@ -74,14 +86,20 @@ cdef inline double rounding_of(const summary_t *table, Py_ssize_t b, double slop
 
     Targets count as at least `floor`, which covers the underflow of float32.
     """
-    cdef double size, rows
-    if not (summary_t is Summary):
+    cdef double size
+    if summary_t is WideSummary:
+        return table[b].error * (max(max(-table[b].lo, table[b].hi), floor) + abs(slope)) if table[b].w > 0.0 else 0.0
+    elif not (summary_t is Summary):
         return 0.0
     elif table[b].rows == 0:
         return 0.0
     else:
         size = max(max(-value_of(table[b].lo), value_of(table[b].hi + 1)), floor)
-        rows = <double>table[b].rows
-        # 2**-24 per row; the last factor covers the error of w itself, if there are many rows
-        rows = (rows + 4.0) * 5.960464477539063e-08 * (1.0 + rows * 2.384185791015625e-07)
-        return rows * table[b].w * (size + abs(slope))
+        return lost_weight(table + b) * (size + abs(slope))
+
+
+cdef inline double lost_weight(const Summary *summary) noexcept nogil:
+    """A bound on the rounding error of the sum of weights."""
+    cdef double rows = <double>summary.rows
+    # 2**-24 per row; the last factor covers the error of w itself, if there are many rows
+    return (rows + 4.0) * 5.960464477539063e-08 * (1.0 + rows * 2.384185791015625e-07) * summary.w

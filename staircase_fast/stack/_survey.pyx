@@ -8,17 +8,16 @@ is the first to read its rows, and reports whether they are valid.
 """
 
 from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._branchless cimport greater_key, lesser_key, prefetch
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating, number
-from staircase_fast.stack._plan cimport plan
+from staircase_fast.stack._plan cimport SURVEY_CHORD_BUCKETS, plan
 from staircase_fast.stack._summary cimport Summary, key_of, ones_t
 from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
 
 cdef enum:
-    CHORD_BUCKETS = 2     # see `plan`
     AHEAD = 32            # summaries are prefetched for so many rows, while the rows before them are added
 
 
@@ -26,6 +25,7 @@ def survey_labels(
     const floating[::1] scores not None,      # IN
     const number[::1] labels not None,        # IN  probably 0 or 1
     const double[:, ::1] bucket_map not None,  # IN  Cell
+    const int32_t[::1] given not None,        # IN  the bucket of each row, or empty: use the map
     ones_t[:, ::1] table not None,            # IN/OUT one word per bucket
 ):
     """Add labels without weights to the table; return whether all are labels and no score is NaN."""
@@ -42,7 +42,10 @@ def survey_labels(
             # this check is almost free here, because the rows must be loaded from memory anyway
             clean = are_labels(ones + start, size) and not has_nan(&scores[start], size)
             if clean:
-                find_buckets(cells, &scores[start], size, buckets)
+                if given.shape[0]:
+                    memcpy(buckets, &given[start], size * sizeof(int32_t))
+                else:
+                    find_buckets(cells, &scores[start], size, buckets)
                 for i in range(size):
                     words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
             start += size
@@ -55,9 +58,10 @@ def survey(
     const double[::1] weights not None,       # IN  or empty: all are 1
     double centre,                            # IN  a number amid the targets
     const double[:, ::1] bucket_map not None,  # IN  Cell
-    uint32_t[:, ::1] table not None,          # OUT Summary
+    const int32_t[::1] given not None,        # IN  the bucket of each row, or empty: use the map
+    uint32_t[:, ::1] table not None,          # IN/OUT Summary
 ):
-    """Summarise the rows of each bucket."""
+    """Add rows to the summaries of their buckets."""
     cdef Map cells = map_of(bucket_map)
     cdef Summary *summaries = <Summary *>&table[0, 0]
     cdef Summary *summary
@@ -70,14 +74,15 @@ def survey(
     cdef const double *w = &weights[0] if weights.shape[0] else NULL
     cdef double distance
     with nogil:
-        for i in range(table.shape[0]):
-            summaries[i] = Summary(0.0, 0.0, 0, INT16_MAX, INT16_MIN)
         for i in range(BATCH):
             masses[i] = 1.0
         memset(buckets, 0, sizeof(buckets))
         while start < scores.shape[0]:
             size = min(BATCH, scores.shape[0] - start)
-            find_buckets(cells, &scores[start], size, buckets)
+            if given.shape[0]:
+                memcpy(buckets, &given[start], size * sizeof(int32_t))
+            else:
+                find_buckets(cells, &scores[start], size, buckets)
             for i in range(AHEAD):
                 prefetch(summaries + buckets[i])
             if w != NULL:
@@ -100,6 +105,14 @@ def survey(
                 summary.lo = <int16_t>lesser_key(keys[i], summary.lo)
                 summary.hi = <int16_t>greater_key(keys[i], summary.hi)
             start += size
+
+
+def clear_summaries(uint32_t[:, ::1] table not None):
+    """Make all buckets empty."""
+    cdef Py_ssize_t b
+    with nogil:
+        for b in range(table.shape[0]):
+            (<Summary *>&table[b, 0])[0] = Summary(0.0, 0.0, 0, INT16_MAX, INT16_MIN)
 
 
 def add_summaries(uint32_t[:, ::1] table not None, const uint32_t[:, ::1] other not None):
@@ -134,12 +147,12 @@ def plan_buckets(
         if table.shape[1] == 1:
             plan(
                 &table[0, 0], n, <const double *>NULL, NULL, NULL, 0, decreasing, n_rows, 1.0, starts, &work[1, 0],
-                &work[2, 0], &live[0], CHORD_BUCKETS
+                &work[2, 0], &live[0], SURVEY_CHORD_BUCKETS
             )
         else:
             plan(
                 summaries, n, <const double *>NULL, NULL, NULL, 0, decreasing, n_rows, greatest, starts, &work[1, 0],
-                &work[2, 0], &live[0], CHORD_BUCKETS
+                &work[2, 0], &live[0], SURVEY_CHORD_BUCKETS
             )
 
 

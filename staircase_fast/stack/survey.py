@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from staircase_fast import threads
 from staircase_fast.arithmetic import _scan
-from staircase_fast.arithmetic.exact import Scale
+from staircase_fast.arithmetic.exact import Extent, Scale
+from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses.rows import Rows
-from staircase_fast.stack import _collect, _finish, _small, _survey
+from staircase_fast.stack import _collect, _finish, _small, _survey, _wide
 from staircase_fast.stack.sorted_rows import fit_sorted
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase import _lookup, cells
@@ -27,8 +28,9 @@ _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.2  # share of rows in live buckets from which on sorting all rows is as fast
 _LIVE_ROWS_PER_STEP = 2.7  # times the square of the rows per bucket; measured for normal and Poisson noise
 _VECTORS = _scan.has_vectors()
+NO_BUCKETS = np.empty(0, dtype=np.int32)  # kernels find buckets by the map
 
-Table = NDArray[np.unsignedinteger[Any]]  # for each bucket, one word (labels) or four: a Summary (`_summary.pxd`)
+Table = NDArray[Any]  # for each bucket, one word (labels), a Summary of four, or a WideSummary (`_summary.pxd`)
 
 
 class NotLabels(RuntimeError):  # noqa: N818  (a condition that `fit` handles)
@@ -64,10 +66,19 @@ class Runs(NamedTuple):
 
 def suits(rows: Rows, scale: Scale) -> bool:
     """Whether the survey applies: enough rows, sums that fit float32, and targets that fit float64."""
-    weights = rows.weights_extent
-    moderate = (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
-    exact = rows.targets.dtype.kind == "f" or scale.greatest < 2**53  # 2**53 + 1 is rounded to 2**53
-    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and exact  # row numbers are uint32
+    moderate = are_moderate(scale, rows.weights_extent)
+    return FEW_ROWS <= len(rows.scores) < 2**32 and moderate and fit_doubles(rows)  # row numbers are uint32
+
+
+def are_moderate(scale: Scale, weights: Extent) -> bool:
+    """Whether float32 holds the sums of a survey."""
+    return (scale.greatest == 0 or 1e-18 < scale.greatest < 1e18) and 1e-9 < weights.least <= weights.highest < 1e9
+
+
+def fit_doubles(rows: Rows) -> bool:
+    """Whether float64 holds all targets; 2**53 + 1 is rounded to 2**53."""
+    extent = rows.targets_extent
+    return rows.targets.dtype.kind == "f" or max(-extent.lowest, extent.highest) < 2**53
 
 
 def are_labels(rows: Rows) -> bool:
@@ -84,19 +95,20 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     sample = cells.sorted_sample(rows.scores)
     if not are_labels(rows) and expected_share(rows, sample, decreasing=decreasing) > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
-    bucket_map = cells.make_map(sample, len(rows.scores) / rows_per_bucket(rows))
+    labels, n = are_labels(rows), len(rows.scores)
+    bucket_map = cells.make_map(sample, n / rows_per_bucket(n, labels=labels))
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
     table = survey(rows, bucket_map, shares)
     live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
-    directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
-    n_live = _survey.index_live(live, directory)
-    atoms, atom_runs, share = find_atoms(sample, bucket_map, live, n_live)
+    directory, n_live = index_live(live)
+    bucket = np.empty(len(sample), dtype=np.int32)
+    _lookup.locate(sample, bucket_map, bucket)
+    atoms, atom_runs, share = find_atoms(sample, bucket, live, n_live)
     if share > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
     live_buckets = LiveBuckets(n_live, bucket_map, directory, atoms, atom_runs)
 
-    labels = are_labels(rows)
     if not labels:
         del table  # the memory is needed for collected rows
     found, runs = collect(rows, scale, live_buckets, shares, summed=not labels)
@@ -119,12 +131,12 @@ def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool)
     x, y, w = (column[some] for column in rows[:3])
     table = _small.fit(x, y, w if len(w) else None, -np.inf, np.inf, decreasing, -np.inf, np.inf)
     n_steps = 0 if table is None else table.shape[1] * float(np.cbrt(n / len(x)))
-    return n_steps * _LIVE_ROWS_PER_STEP * rows_per_bucket(rows) ** 2 / n
+    return n_steps * _LIVE_ROWS_PER_STEP * rows_per_bucket(n, labels=False) ** 2 / n
 
 
-def rows_per_bucket(rows: Rows) -> float:
+def rows_per_bucket(n: int, *, labels: bool) -> float:
     """The best measured for 10^5 to 10^7 rows.  Small buckets leave few rows live, but their table is large."""
-    return (0.8 if are_labels(rows) else 0.62) * float(len(rows.scores)) ** 0.2
+    return (0.8 if labels else 0.62) * float(n) ** 0.2
 
 
 def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
@@ -146,7 +158,9 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
 
     def scan(part: slice) -> Table:
         table = np.empty((n_buckets, 4), dtype=np.uint32)
-        _survey.survey(rows.scores[part], rows.targets[part], rows.weights[part], centre, bucket_map, table)
+        _survey.clear_summaries(table)
+        columns = rows.scores[part], rows.targets[part], rows.weights[part]
+        _survey.survey(*columns, centre, bucket_map, NO_BUCKETS, table)
         return table
 
     table, *others = threads.each(scan, shares)
@@ -158,7 +172,7 @@ def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
 def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dtype[np.unsignedinteger]) -> Table:
     def scan(part: slice) -> Table:
         table = np.zeros((cells.n_buckets(bucket_map), 1), dtype=word)
-        if not _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, table):
+        if not _survey.survey_labels(rows.scores[part], rows.targets[part], bucket_map, NO_BUCKETS, table):
             raise NotLabels
         return table
 
@@ -168,32 +182,56 @@ def _survey_labels(rows: Rows, bucket_map: Map, shares: list[slice], word: np.dt
     return table
 
 
-def plan(table: Table, n_rows: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
-    """Which buckets are live.  Threads plan consecutive buckets separately: chords may end anywhere."""
+def plan(table: Table, roundings: int, greatest: float, n_threads: int, *, decreasing: bool) -> NDArray[np.uint8]:
+    """Which buckets are live.  Threads plan consecutive buckets separately: chords may end anywhere.
+
+    `roundings`: the largest number of roundings in a sum.
+    """
     live = np.empty(len(table), dtype=np.uint8)
+    kernel = _wide.plan_buckets if table.dtype == np.float64 else _survey.plan_buckets
 
     def mark(part: slice) -> None:
         work = np.empty((3, part.stop - part.start))
-        _survey.plan_buckets(table[part], decreasing, n_rows, greatest, work, live[part])
+        kernel(table[part], decreasing, roundings, greatest, work, live[part])
 
     threads.each(mark, threads.parts(len(table), n_threads))
     return live
 
 
+def index_live(live: NDArray[np.uint8]) -> tuple[NDArray[np.uint64], int]:
+    """The directory of live buckets (`_plan.pxd`), and their number."""
+    directory = np.empty(len(live) // 32 + 1, dtype=np.uint64)
+    return directory, _survey.index_live(live, directory)
+
+
+class Collector:
+    """Collects live rows from one part of the rows after another, up to `size` at a time, and sums all others."""
+
+    def __init__(self, live: LiveBuckets, scale: Scale, size: int, *, summed: bool) -> None:
+        n_runs = live.n + 1 + int(np.count_nonzero(live.atom_runs >= 0))
+        self.live, self.scale, self.summed = live, scale, summed
+        self.runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
+        # memory that remains unused costs nothing
+        self.found = LiveRows(np.empty((size, 3), dtype=np.uint64), np.empty(size, dtype=np.int32))
+        self.work = np.zeros(_collect.collect_size(n_runs if summed else 0), dtype=np.uint8)
+
+    def add(self, columns: Columns, buckets: NDArray[np.int32]) -> LiveRows:
+        """The live rows among these; views that the next call overwrites.  `buckets`: see NO_BUCKETS."""
+        live = self.live
+        n_found = _collect.collect(
+            *columns, live.bucket_map, buckets, live.directory, live.atoms, live.atom_runs, self.scale, self.summed,
+            _VECTORS, *self.found, *self.runs, self.work,
+        )  # fmt: skip
+        return LiveRows._make(column[:n_found] for column in self.found)
+
+
 def collect(rows: Rows, scale: Scale, live: LiveBuckets, shares: list[slice], *, summed: bool) -> tuple[LiveRows, Runs]:
     """The rows in live buckets, and the sums of all others, if `summed`."""
-    n_runs = live.n + 1 + int(np.count_nonzero(live.atom_runs >= 0))
 
     def scan(part: slice) -> tuple[LiveRows, Runs]:
-        runs = Runs(np.zeros(n_runs, np.int64), np.zeros((n_runs, scale.s_words + scale.w_words), np.uint64))
-        size = part.stop - part.start  # memory that remains unused costs nothing
-        found = LiveRows(np.empty((size, 3), dtype=np.uint64), np.empty(size, dtype=np.int32))
-        work = np.zeros(_collect.collect_size(n_runs), dtype=np.uint8)
-        n_found = _collect.collect(
-            rows.scores[part], rows.targets[part], rows.weights[part], live.bucket_map, live.directory, live.atoms,
-            live.atom_runs, scale, summed, _VECTORS, *found, *runs, work,
-        )  # fmt: skip
-        return LiveRows._make(column[:n_found] for column in found), runs
+        collector = Collector(live, scale, part.stop - part.start, summed=summed)
+        columns = rows.scores[part], rows.targets[part], rows.weights[part]
+        return collector.add(columns, NO_BUCKETS), collector.runs
 
     found, runs = zip(*threads.each(scan, shares), strict=True)
     for others in runs[1:]:
@@ -243,15 +281,13 @@ def finish(
 
 
 def find_atoms(
-    sample: NDArray[np.float64], bucket_map: Map, live: NDArray[np.uint8], n_live: int
+    sample: NDArray[np.float64], bucket: NDArray[np.int32], live: NDArray[np.uint8], n_live: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], float]:
     """The atom of each live bucket, the run that sums its rows, and the share of all other live rows.
 
-    The atom is the most frequent score in a sorted sample of scores.  Without it, a bucket of one repeated score would
-    have many rows to sort.
+    The atom is the most frequent score in a sorted sample of scores, whose buckets are given.  Without it, a bucket of
+    one repeated score would have many rows to sort.
     """
-    bucket = np.empty(len(sample), dtype=np.int32)
-    _lookup.locate(sample, bucket_map, bucket)
     in_live = live[bucket] == 1
     first = cells.firsts(sample[in_live])  # place of each distinct score
     repeats = np.diff(first, append=np.count_nonzero(in_live))

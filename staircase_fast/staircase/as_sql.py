@@ -1,11 +1,12 @@
 """Staircases as SQL expressions.
 
-A few steps become a searched CASE.  More steps become a table of pieces (`pieces.py`): DuckDB joins each row with the
-last piece that starts at or below its score (ASOF JOIN); PostgreSQL finds that piece by bisection (`width_bucket`).
+A few steps become a searched CASE, which is the only form for Spark.  More steps become a table of pieces
+(`pieces.py`): DuckDB joins each row with the last piece that starts at or below its score (ASOF JOIN); PostgreSQL finds
+that piece by bisection (`width_bucket`).
 Both take logarithmic time per row, a CASE linear time.  The table is one row of VALUES with an array for each column,
 because databases parse one row per step ten times more slowly.
 
-Numbers are quoted and cast: a plain 0.1 is a decimal number in both dialects, and 'Infinity' needs quotes anyway.  Both
+Numbers are quoted and cast: a plain 0.1 is a decimal number in all dialects, and 'Infinity' needs quotes anyway.  All
 dialects order NaN above all numbers, so a comparison with infinity excludes it.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,24 +37,34 @@ def expression(
     stairs: Staircase, column: str | Sequence[str], dialect: Dialect, interpolation: Interpolation, out_of_bounds: str
 ) -> str:
     """`predict` of a column."""
-    name = name_of("column", column)
-    duck, linear, clip = options(dialect, interpolation, out_of_bounds)
+    spark = dialect == "spark"
+    name = name_of("column", column, "`" if spark else '"')
+    duck, linear, clip = options(dialect, interpolation, out_of_bounds, ("duckdb", "postgres", "spark"))
     table = pieces.of_staircase(stairs, interpolation, outside=clip)
     if len(table.start) <= FEW_STEPS:
-        return _case(name, table)
+        return _case(name, table, _spark_number if spark else _number)
+    if spark:
+        hint = "Use `staircase_fast.spark.predict`."
+        found = f"this staircase has {len(table.start)}"
+        raise InvalidInputError("dialect", f"'spark' supports at most {FEW_STEPS} steps", found=found, hint=hint)
     return (_asof_join if duck else _bucket)(name, table, linear=linear)
 
 
-def options(dialect: Dialect, interpolation: Interpolation, out_of_bounds: str) -> tuple[bool, bool, bool]:
+def options(
+    dialect: Dialect,
+    interpolation: Interpolation,
+    out_of_bounds: str,
+    dialects: tuple[str, ...] = ("duckdb", "postgres"),
+) -> tuple[bool, bool, bool]:
     """Check the options: whether the dialect is DuckDB, there are lines, and all scores have a value."""
     return (
-        check_choice("dialect", dialect, ("duckdb", "postgres")) == "duckdb",
+        check_choice("dialect", dialect, dialects) == "duckdb",
         check_interpolation(interpolation) != "step",
         check_choice("out_of_bounds", out_of_bounds, ("clip", "nan")) == "clip",
     )
 
 
-def name_of(argument: str, given: Any) -> str:
+def name_of(argument: str, given: Any, quote: str = '"') -> str:
     """A quoted column name, from a string or from a sequence of its parts."""
     parts = (given,) if isinstance(given, str) else given
     if not isinstance(parts, Sequence) or isinstance(parts, bytes) or not len(parts):
@@ -66,7 +77,7 @@ def name_of(argument: str, given: Any) -> str:
         if not part:
             raise InvalidInputError(argument, "must not be empty", value=part, index=index)
         check_text(argument, part, index)
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    return ".".join(quote + part.replace(quote, 2 * quote) + quote for part in parts)
 
 
 def check_text(argument: str, text: str, index: int | None) -> None:
@@ -79,22 +90,26 @@ def _number(value: float) -> str:
     return f"'{_plain(value)}'::float8"
 
 
+def _spark_number(value: float) -> str:
+    return f"double('{_plain(value)}')"
+
+
 def _plain(value: float) -> str:
-    """A number without loss; both dialects read it as Python does."""
+    """A number without loss; all dialects read it as Python does."""
     return repr(value) if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _case(score: str, table: Pieces) -> str:
+def _case(score: str, table: Pieces, number: Callable[[float], str]) -> str:
     lowest, highest = table.inside
-    lines = [f"  WHEN {score} < {_number(lowest)} THEN NULL"] if lowest > -math.inf else []
+    lines = [f"  WHEN {score} < {number(lowest)} THEN NULL"] if lowest > -math.inf else []
     columns = (column.tolist() for column in table.columns())
-    until = [f"< {_number(start)}" for start in table.start[1:].tolist()] + [f"<= {_number(highest)}"]
+    until = [f"< {number(start)}" for start in table.start[1:].tolist()] + [f"<= {number(highest)}"]
     for border, _, low, bend, slope, high in zip(until, *columns, strict=True):
         if bend == math.inf:
-            lines.append(f"  WHEN {score} {border} THEN {_number(low)}")
+            lines.append(f"  WHEN {score} {border} THEN {number(low)}")
             continue
-        lines.append(f"  WHEN {score} <= {_number(bend)} THEN {_number(low)}")
-        line = _line(score, *map(_number, (low, bend, slope, high)), rising=table.rising)
+        lines.append(f"  WHEN {score} <= {number(bend)} THEN {number(low)}")
+        line = _line(score, *map(number, (low, bend, slope, high)), rising=table.rising)
         lines.append(f"  WHEN {score} {border} THEN {line}")
     return "\n".join(["CASE", *lines, "END"])
 

@@ -346,7 +346,7 @@ class Staircase(_Writable, documents.Saved):
         ----------
         column : str or sequence of str
             The column of scores: its name, or the parts of a qualified name such as ``("t", "score")``.
-        dialect : {"duckdb", "postgres"}, default "duckdb"
+        dialect : {"duckdb", "postgres", "spark"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"

@@ -1,8 +1,8 @@
 """`Accumulator`: a fit of batches in any order, from any number of processes.
 
 New rows wait until there are enough of them to be sorted at once.  Then they become a run (`runs.py`).  Runs are merged
-as in a log-structured merge tree: each is at least _GROWTH times as large as the next.  A row takes part in O(log n)
-merges, and storing a score in several runs takes at most a third more memory.
+as in a log-structured merge tree: each is at least `runs.GROWTH` times as large as the next.  A row takes part in
+O(log n) merges, and storing a score in several runs takes at most a third more memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from staircase_fast.typing import Bounds, ColumnLike, public_class
 
 _FEWEST_WAITING = 64  # rows that there is room for at first
 _MOST_WAITING = 1 << 18
-_GROWTH = 4
 _UNKNOWN = Order(-1, 0, tied=True)
 
 
@@ -279,7 +278,7 @@ class Accumulator(Stream):
         with self._lock:
             state = self._sort_waiting(self._state)
             if len(state.runs) > 1:
-                state = state._replace(runs=_merge_last(state.runs, growth=math.inf))
+                state = state._replace(runs=(runs.merged(*state.runs),))
             self._state = state
             return state
 
@@ -329,13 +328,4 @@ def _append_rows(state: _State, rows: Rows) -> _State:
 
 
 def _push_run(state: _State, run: Run) -> _State:
-    return state._replace(runs=_merge_last((*state.runs, run), _GROWTH))
-
-
-def _merge_last(stored: tuple[Run, ...], growth: float) -> tuple[Run, ...]:
-    """Merge the last runs until each is at least `growth` times as large as the next."""
-    left = list(stored)
-    while len(left) > 1 and left[-2].nbytes < growth * left[-1].nbytes:
-        last = left.pop()
-        left[-1] = runs.merged(left[-1], last)
-    return tuple(left)
+    return state._replace(runs=runs.pushed(state.runs, run))

@@ -98,7 +98,12 @@ def read_rows(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike
 
 def check_batch(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, loss: Loss) -> Rows | None:
     """Rows of weight > 0, checked as in `fit`; None if there are none, which is allowed here."""
-    x, y, w = read_rows(scores, targets, sample_weight)
+    return check_present(read_rows(scores, targets, sample_weight), loss)
+
+
+def check_present(columns: Columns, loss: Loss) -> Rows | None:
+    """The same for columns that have been read."""
+    x, y, w = columns
     if len(x) == 0:
         return None
     absent = len(w) > 0 and not np.any(w)

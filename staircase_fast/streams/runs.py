@@ -21,6 +21,7 @@ from staircase_fast.streams import _score_sums
 
 _EXACT = 2**53  # every integer up to this is a float64
 _WEIGHT_BITS = 32  # of a tally
+GROWTH = 4
 
 
 class ScoreSums(NamedTuple):
@@ -124,8 +125,25 @@ def _filled(n: int, n_pools: int, scale: Scale, kernel: Any, *given: Any) -> Sco
     return room
 
 
-def merged(a: Run, b: Run) -> Run:
-    """The rows of both."""
+def pushed(stored: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
+    """The stored runs and another; the last are merged until each is at least GROWTH times as large as the next."""
+    return _merge_last((*stored, run), GROWTH)
+
+
+def merged(*stored: Run) -> Run:
+    """The rows of one run or more."""
+    return _merge_last(stored, growth=math.inf)[0]
+
+
+def _merge_last(stored: tuple[Run, ...], growth: float) -> tuple[Run, ...]:
+    left = list(stored)
+    while len(left) > 1 and left[-2].nbytes < growth * left[-1].nbytes:
+        last = left.pop()
+        left[-1] = _merged_pair(left[-1], last)
+    return tuple(left)
+
+
+def _merged_pair(a: Run, b: Run) -> Run:
     n_rows = a.n_rows + b.n_rows
     extents = joined_extent(a.targets, b.targets), joined_extent(a.weights, b.weights)
     if isinstance(a.columns, RawRows) or isinstance(b.columns, RawRows):

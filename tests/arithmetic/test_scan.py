@@ -110,6 +110,23 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.parametrize("vectors", [False, pytest.param(True, marks=needs_vectors)])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_copied_scores_are_compared_with_their_neighbours(vectors, in_place):
+    rng = np.random.default_rng(5)
+    for n in [*range(1, 20), 2000]:
+        for values in ([0.0, -0.0, 1.0, 2.0], [-np.inf, 1.0, np.inf], [0.0, np.nan, 1.0], rng.normal(size=n)):
+            given = rng.choice(values, n)
+            scores = given.copy()
+            out, tied = scores if in_place else np.empty(n), np.empty(n, dtype=np.uint8)
+            nan, falls, ties = _scan.copy_scores(scores, out, tied, vectors)
+            assert nan == np.isnan(given).any()
+            assert out.tobytes() == (given + 0.0).tobytes()
+            assert falls == np.count_nonzero(given[1:] < given[:-1])
+            assert tied.tolist() == [0, *(given[1:] == given[:-1]).tolist()]
+            assert ties == tied.any()
+
+
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("targets", TARGETS)
 @pytest.mark.parametrize("vectors", [False, pytest.param(True, marks=needs_vectors)])

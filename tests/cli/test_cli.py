@@ -18,7 +18,7 @@ from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, pr
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, columns, report, tables
+from staircase_fast.cli import arguments, columns, report, scanning, tables
 
 pytestmark = pytest.mark.long
 folder = pytest.fixture(folder_with_problem)
@@ -75,6 +75,28 @@ def test_streaming_gives_the_same_model(folder, capsys, monkeypatch, name):
     assert run("fit", name, *words, "--model", "a.json") == 0
     assert run("fit", name, *words, "--model", "b.json", "--streaming") == 0
     assert Path("a.json").read_text() == Path("b.json").read_text()
+
+
+@pytest.mark.parametrize("direction", ["increasing", "auto"])
+def test_several_files_patterns_and_folders_are_fitted_together(folder, capsys, direction):
+    Path("more").mkdir()
+    Path("more/a.csv").write_text("label,score\n1,0.5\n0,0.25\n")
+    parquet.write_table(problem(), "more/b.parquet", row_group_size=100)
+    given = problem()
+    x, y = (np.append(given[name].to_numpy(), more) for name, more in (("score", [0.5, 0.25]), ("label", [1, 0])))
+    expected = sf.fit(x, y, increasing=True if direction == "increasing" else "auto")
+    for words in (["more"], ["more/*"], ["more/a.csv", "more/b.parquet"], ["more/b.parquet", "more/*.csv"]):
+        assert run("fit", *words, "--direction", direction, "--model", "m.json", "--memory-limit", "50MB") == 0
+        assert sf.Staircase.load("m.json") == expected
+
+
+def test_large_files_are_not_read_into_memory(folder, capsys, monkeypatch):
+    assert run("fit", "data.parquet", "--model", "a.json") == 0
+    monkeypatch.setattr(scanning, "_LARGE", 100)
+    monkeypatch.setattr(tables, "read_table", None)
+    for name in ("data.parquet", "data.csv"):
+        assert run("fit", name, "--model", "b.json") == 0
+        assert Path("a.json").read_text() == Path("b.json").read_text()
 
 
 def test_apply_adds_a_column_and_keeps_the_others(folder, capsys):

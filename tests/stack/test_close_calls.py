@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import reference
 from comparing import assert_same_staircase
 from mpmath import mp, mpf
 
@@ -24,6 +25,20 @@ def test_means_closer_than_the_rounding_of_their_sums_are_two_steps():
     assert falling.n_steps == 1  # its first block holds the larger target, but at score 0
     swapped = np.append(np.full(10_000, 0.1 + 8e-15), 0.1)
     assert sf.fit(scores, swapped, increasing=False).values.tolist() == [0.1 + 8e-15, 0.1]
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_exact_sums_are_dropped_or_kept_without_a_trace(n, sign):
+    """Some parts have equal means in doubt; others merge with them beyond doubt."""
+    rng = np.random.default_rng(n)
+    equal, falling = np.tile([0.3, 0.2, 0.1, 0.2], 8), 0.2 - 0.1 * np.arange(-8, 8)
+    parts = [(equal, falling)[rng.integers(2)] + 0.1 * (k // 9) for k in range(n // 20)]
+    targets = sign * np.round(np.concatenate(parts), 1)
+    found = sf.isotonic_regression(targets, increasing=sign > 0)
+    steps = reference.fitted_steps(range(len(targets)), targets.tolist(), increasing=sign > 0)
+    assert found.blocks.tolist() == [0, *np.cumsum([step.count for step in steps])]
+    assert found.x[found.blocks[:-1]].tolist() == [step.value for step in steps]
 
 
 @pytest.mark.usefixtures("surveyed")

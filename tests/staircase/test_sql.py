@@ -269,7 +269,12 @@ def test_lines_without_a_finite_slope_raise_an_error(name, interpolation):
 @pytest.mark.parametrize(
     ("error", "text", "column", "options"),
     [
-        (ValueError, "`dialect` must be one of 'duckdb', 'postgres'; got 'oracle'.", "x", {"dialect": "oracle"}),
+        (
+            ValueError,
+            "`dialect` must be one of 'duckdb', 'postgres', 'spark'; got 'oracle'.",
+            "x",
+            {"dialect": "oracle"},
+        ),
         (ValueError, "`out_of_bounds` must be one of 'clip', 'nan'; got 'raise'.", "x", {"out_of_bounds": "raise"}),
         (
             ValueError,
@@ -291,3 +296,19 @@ def test_invalid_options_raise_an_error(error, text, column, options):
     with pytest.raises(error) as caught:
         sf.fit([1, 2], [1, 2]).to_sql(column, **options)
     assert str(caught.value) == text
+
+
+def test_the_spark_dialect_quotes_names_and_numbers_in_its_own_way():
+    found = sf.fit([1, 2], [0.5, 1e-300], increasing=False).to_sql(("t", "a `b`"), dialect="spark")
+    assert found.splitlines()[1] == "  WHEN `t`.`a ``b``` < double('2.0') THEN double('0.5')"
+    assert found.splitlines()[2] == "  WHEN `t`.`a ``b``` <= double('Infinity') THEN double('1e-300')"
+
+
+def test_the_spark_dialect_has_no_tables():
+    stairs = sf.fit(np.arange(65), np.arange(65))
+    text = "`dialect` 'spark' supports at most 64 steps; this staircase has 65. Use `staircase_fast.spark.predict`."
+    with pytest.raises(sf.InvalidInputError) as caught:
+        stairs.to_sql("x", dialect="spark")
+    assert str(caught.value) == text
+    with pytest.raises(sf.InvalidInputError, match="`dialect` must be one of 'duckdb', 'postgres'; got 'spark'"):
+        sf.fit_groups([1, 2], [1, 2], [0, 1]).to_sql("x", "g", dialect="spark")

@@ -376,7 +376,7 @@ def test_a_refused_batch_changes_nothing(columns: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("size", [4, 50])  # rows that wait, and rows that are sorted at once
-@pytest.mark.parametrize("name", ["run_of", "merged", "joined_extent"])
+@pytest.mark.parametrize("name", ["run_of", "pushed", "joined_extent"])
 @pytest.mark.usefixtures("few_wait")
 def test_a_batch_that_is_interrupted_changes_nothing(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y, _ = example_rows("noise, tied", 98)

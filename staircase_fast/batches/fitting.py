@@ -1,0 +1,219 @@
+"""`fit_batches`: the driver in one process, with threads over the parts of a source."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from staircase_fast import threads
+from staircase_fast.batches.driver import Driver
+from staircase_fast.batches.messages import Message
+from staircase_fast.batches.scans import PeekTask, Task
+from staircase_fast.batches.sources import Batch, Part, Source, columns_of, source_of
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.losses import Loss
+from staircase_fast.staircase.result import Staircase
+from staircase_fast.typing import Bounds, Direction
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_LEAST_MEMORY = 10**7
+_PEEKED_PARTS = 16
+
+Names = tuple[str | None, str | None, str | None]
+Progress = Callable[[str, int, int | None], object]
+
+
+def fit_batches(
+    source: Any,
+    score: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    loss: str | Loss = "squared",
+    increasing: Direction = True,
+    bounds: Bounds = None,
+    memory_limit: str | int = "1GB",
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Staircase:
+    """Fit the optimal monotone transform of scores to data that does not fit into memory.
+
+    The result is that of one `fit` of all rows, bit for bit.  The rows are read twice; a further time if the first
+    batches are not typical or `memory_limit` is low.
+
+    Parameters
+    ----------
+    source : path, list of paths, Dataset, Table, LazyFrame, relation, list, function or iterator
+        Parquet, CSV or Arrow files: a path, a pattern such as ``"part-*.parquet"``, a folder, or a list of them.  A
+        pyarrow Dataset or Table, a polars LazyFrame, a DuckDB relation.  A list of batches in memory.  A function
+        without arguments that returns a new iterator of batches each time.  An iterator is read only once; memory
+        then grows with the number of distinct scores.
+
+        A batch is a tuple (scores, targets) or (scores, targets, weights), a dict of columns, a pandas or polars
+        DataFrame, or a pyarrow RecordBatch or Table.
+    score, target, weight : str, optional
+        Names of the columns.  Tuples need none.
+    loss : str or Loss, default "squared"
+        A loss whose steps are means: squared, log, Poisson, gamma, Tweedie.
+    increasing, bounds
+        As in `fit`.
+    memory_limit : str or int, default "1GB"
+        Memory for tables and rows of the fit, for example ``"500MB"``.  Batches and the libraries that read them need
+        memory in addition.
+    n_threads : int, optional
+        Number of threads.  Defaults to `get_num_threads()`.  The result does not depend on it.
+    progress : callable, optional
+        Called as ``progress(stage, n_rows, n_total)`` after each batch: the name of the scan, the rows read in this
+        scan, and the number of rows if it is known.
+
+    Returns
+    -------
+    Staircase
+
+    Notes
+    -----
+    All scans must see the same rows, in any order.  Otherwise an error is raised.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> batches = [([0.1, 0.4], [0, 0]), ([0.35, 0.8], [1, 1])]
+    >>> sf.fit_batches(batches) == sf.fit([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+    True
+
+    A function that returns an iterator of dicts:
+
+    >>> def batches():
+    ...     for start in range(0, 1000, 100):
+    ...         yield {"score": range(start, start + 100), "sold": [0, 1] * 50}
+    >>> sf.fit_batches(batches, "score", "sold").values
+    array([0. , 0.5, 1. ])
+    """
+    names = _check_names(score, target, weight)
+    opened = source_of(source, [name for name in names if name is not None])
+    options = {"loss": loss, "increasing": increasing, "bounds": bounds, "memory_limit": bytes_of(memory_limit)}
+    return fit_source(opened, names, options, n_threads, progress)
+
+
+def fit_source(
+    opened: Source,
+    names: Names,
+    options: dict[str, Any],
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Staircase:
+    """The fit of a source; `options` are those of the driver."""
+    workers = threads.num_threads(n_threads, threads.ROWS_EACH)
+    workers = min(workers, opened.n_parts or workers) or 1
+    driver = Driver(n_rows=opened.n_rows, n_tables=workers, n_threads=n_threads, one_scan=opened.one_shot, **options)
+    total: int | None = None
+    while (task := driver.next()) is not None:
+        if isinstance(task, PeekTask):
+            driver.receive(_run(task, _first_batches(opened), names, 1, lambda _: None))
+            continue
+        bar = _Progress(progress, task.kind, total)
+        message = _run(task, opened.parts(), names, workers, bar)
+        total = message.tally.n_given
+        driver.receive(message)
+    return driver.staircase()
+
+
+class _Progress:
+    """Counts the rows of a scan and reports them."""
+
+    def __init__(self, report: Progress | None, stage: str, total: int | None) -> None:
+        self.report, self.stage, self.total, self.n_rows = report, stage, total, 0
+        self.lock = threading.Lock()
+
+    def __call__(self, n_rows: int) -> None:
+        if self.report is not None:
+            with self.lock:
+                self.n_rows += n_rows
+                self.report(self.stage, self.n_rows, self.total)
+
+
+def _first_batches(source: Source) -> Iterator[Part]:
+    """The first batch of some parts, spread over the source if its parts are known."""
+    parts: Iterable[Part] = source.parts()
+    if source.n_parts is not None:
+        known = list(parts)
+        parts = known[:: max(1, len(known) // _PEEKED_PARTS)]
+    for part in itertools.islice(parts, _PEEKED_PARTS):
+        yield lambda part=part: itertools.islice(part(), 1)  # type: ignore[misc]
+
+
+def _run(task: Task, parts: Iterable[Part], names: Names, n_workers: int, report: Callable[[int], None]) -> Message:
+    """The message of all parts: each thread takes the next one that is left, until an error or an interrupt."""
+    left, lock, stop, done = iter(parts), threading.Lock(), threading.Event(), threading.Condition()
+    active: set[int] = set()
+
+    def next_part() -> Part | None:
+        with lock:
+            return None if stop.is_set() else next(left, None)
+
+    def work(place: slice) -> Message:
+        active.add(place.start)
+        try:
+            scan = task.begin()
+            while (part := next_part()) is not None:
+                for batch in part():
+                    if stop.is_set():
+                        break
+                    before = scan.tally.n_given
+                    _add(scan, batch, names)
+                    report(scan.tally.n_given - before)
+            if place.start == 0:  # the calling thread waits here, where an interrupt stops the others
+                with done:
+                    done.wait_for(lambda: len(active) == 1)
+            return scan.message()
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            with done:
+                active.discard(place.start)
+                done.notify_all()
+
+    found = threads.each(work, threads.cut(n_workers, n_workers))
+    for other in found[1:]:
+        found[0].add(other)
+    return found[0]
+
+
+def _add(scan: Any, batch: Batch, names: Names) -> None:
+    """Add a batch to a scan; errors name the file, the column and the row."""
+    columns = columns_of(batch, names)
+    try:
+        scan.add(*columns, batch.name)
+    except InvalidInputError as error:
+        arguments = dict(zip(("scores", "targets", "sample_weight"), names, strict=True))
+        error.column = arguments.get(error.argument)
+        if error.index is not None and batch.offset is not None:
+            error.row = batch.offset + error.index
+        raise
+
+
+def _check_names(*names: object) -> Names:
+    for argument, name in zip(("score", "target", "weight"), names, strict=True):
+        if name is not None and not isinstance(name, str):
+            raise InvalidTypeError(argument, "must be the name of a column", value=name)
+    return names  # type: ignore[return-value]
+
+
+def bytes_of(memory_limit: object, least: int = _LEAST_MEMORY) -> int:
+    """A number of bytes, possibly with a unit."""
+    size: float | None = None
+    if isinstance(memory_limit, str):
+        match = re.fullmatch(r"\s*([\d.]+)\s*([KMGT]?I?)B?\s*", memory_limit.upper())
+        if match and match[2] in _UNITS and match[1].count(".") <= 1 and match[1] != ".":
+            size = float(match[1]) * _UNITS[match[2]]
+    elif isinstance(memory_limit, int) and not isinstance(memory_limit, bool):
+        size = memory_limit
+    if size is None:
+        raise InvalidTypeError("memory_limit", "must be a number of bytes, or text such as '500MB'", value=memory_limit)
+    if size < least:
+        raise InvalidInputError("memory_limit", f"must be at least {least} bytes", value=memory_limit)
+    return int(size)

@@ -1,0 +1,190 @@
+"""Fits of many groups whose rows are spread over partitions, for any engine.
+
+1. `count_groups` checks a partition and counts the rows of each group; `merge_counts` adds counts.
+2. `GroupPlan` cuts the sorted keys into ranges of consecutive groups with a limited number of rows.  A group that has
+   more is a range of its own: a `Driver` fits it, and its rows stay where they are (`scan_groups`).
+3. `split_rows` divides a partition into the rows of each range; `fit_range` fits a range from the pieces of all
+   partitions.  So a small group costs no message of its own.
+4. `GroupPlan.join` puts the staircases of all ranges into one map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast.batches.messages import Message
+from staircase_fast.batches.scans import Scan
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.groups.fits import check_entries, fit_groups
+from staircase_fast.groups.readers import Key, check_signs, group_column
+from staircase_fast.groups.staircase_map import StaircaseMap
+from staircase_fast.inputs.columns import Column
+from staircase_fast.losses import Loss
+from staircase_fast.staircase.result import Staircase
+from staircase_fast.streams.base import read_rows
+from staircase_fast.typing import Bounds, ColumnLike, Direction
+
+Piece = tuple[Column, Column, Column, NDArray[np.int64]]  # scores, targets, weights, places of the groups
+_STEPS = ("left", "right", "weights", "counts")  # named alike in a Staircase and in a StaircaseMap
+
+
+class GroupCounts(NamedTuple):
+    """The groups of some rows."""
+
+    keys: list[Any]
+    counts: NDArray[np.int64]  # for each key: rows, and rows of weight > 0
+
+
+def count_groups(
+    scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, groups: ColumnLike, loss: Loss
+) -> GroupCounts:
+    """Check rows as in `fit_groups`, and count them."""
+    x, y, w = read_rows(scores, targets, sample_weight)
+    keys, places = _number_rows(groups, len(x))
+    if keys:
+        check_entries(x, y, w, loss, 1)
+    rows = np.bincount(places, minlength=len(keys))
+    present = np.bincount(places[w > 0], minlength=len(keys)) if len(w) else rows
+    return GroupCounts(keys, np.column_stack((rows, present)).astype(np.int64))
+
+
+def merge_counts(messages: Iterable[GroupCounts]) -> GroupCounts:
+    """The groups of all rows."""
+    used = [message for message in messages if message.keys]
+    kinds = {type(message.keys[0]): message.keys[0] for message in used}
+    if len(kinds) > 1:
+        found = " and ".join(map(repr, kinds.values()))
+        raise InvalidTypeError("groups", "must be all integers, all strings or all bools", found=f"got {found}")
+    place_of = {key: place for place, key in enumerate(dict.fromkeys(key for one in used for key in one.keys))}
+    counts = np.zeros((len(place_of), 2), dtype=np.int64)
+    for message in used:
+        counts[[place_of[key] for key in message.keys]] += message.counts
+    return GroupCounts(list(place_of), counts)
+
+
+def _number_rows(groups: ColumnLike, n: int) -> tuple[list[Any], NDArray[np.int64]]:
+    """The keys in ascending order, and the place of each row's key there."""
+    column = group_column(groups, n)
+    numbers = column.numbers.astype(np.int64) - column.low
+    used, places = np.unique(numbers if column.keys is None else column.ranks[numbers], return_inverse=True)
+    return [column.key(place) for place in used.tolist()], places
+
+
+class GroupPlan:
+    """Which groups are fitted together.
+
+    Parameters
+    ----------
+    found : GroupCounts
+        All groups.
+    most_rows : int
+        A group with more rows is large.  Other ranges have fewer than twice as many rows.
+    """
+
+    def __init__(self, found: GroupCounts, most_rows: int) -> None:
+        if not found.keys:
+            raise InvalidInputError("scores", "must have at least one row", found="got none")
+        order = sorted(range(len(found.keys)), key=found.keys.__getitem__)
+        self.keys = [found.keys[place] for place in order]
+        check_signs("groups", self.keys)
+        self.sizes, present = found.counts[order].T
+        empty = np.flatnonzero(present == 0)
+        if len(empty):
+            text = f"all {self.sizes[empty[0]]} of group {self.keys[empty[0]]!r} are 0"
+            raise InvalidInputError("sample_weight", "must have an entry > 0 in each group", found=text)
+        is_large = self.sizes > most_rows
+        level = (np.cumsum(self.sizes) - self.sizes) // most_rows
+        new = np.append(True, (level[1:] != level[:-1]) | is_large[1:] | is_large[:-1])
+        self.starts = np.flatnonzero(new)  # the first group of each range
+        self.large = np.flatnonzero(is_large).tolist()
+        self.small = np.flatnonzero(~is_large[self.starts]).tolist()  # ranges of groups that are not large
+
+    def find(self, groups: ColumnLike, n: int) -> NDArray[np.int64]:
+        """The place of each row's group."""
+        keys, places = _number_rows(groups, n)
+        for key in keys:
+            if key not in self._place_of:
+                raise InvalidInputError(
+                    "source", "must return the same rows in each scan", found=f"group {key!r} is new"
+                )
+        return np.array([self._place_of[key] for key in keys], dtype=np.int64)[places]
+
+    @cached_property
+    def _place_of(self) -> dict[Key, int]:
+        return {key: place for place, key in enumerate(self.keys)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_place_of"}
+
+    def join(self, ranges: Mapping[int, StaircaseMap], large: Mapping[int, Staircase], loss: Loss) -> StaircaseMap:
+        """The map of all groups, from maps by range and staircases by group."""
+        parts = [ranges.get(place) or large[start] for place, start in enumerate(self.starts.tolist())]
+        n_steps = [np.diff(part.offsets) if isinstance(part, StaircaseMap) else [part.n_steps] for part in parts]
+        values = [part.step_values if isinstance(part, StaircaseMap) else part.values for part in parts]
+        rising = [part.increasing if isinstance(part, StaircaseMap) else [part.increasing] for part in parts]
+        left, right, weights, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in _STEPS)
+        offsets = np.append(0, np.cumsum(np.concatenate(n_steps)))
+        return StaircaseMap(
+            self.keys, offsets, left, right, np.concatenate(values), weights, counts, loss, np.concatenate(rising)
+        )
+
+
+def scan_groups(
+    scans: Mapping[int, Scan],
+    scores: ColumnLike,
+    targets: ColumnLike,
+    sample_weight: ColumnLike | None,
+    groups: ColumnLike,
+    plan: GroupPlan,
+) -> None:
+    """Add the rows of some groups to the scans of these groups."""
+    x, y, w = read_rows(scores, targets, sample_weight)
+    places = plan.find(groups, len(x))
+    for place, scan in scans.items():
+        own = places == place
+        scan.add(x[own], y[own], w[own] if len(w) else None)
+
+
+def merge_messages(messages: Iterable[Mapping[Any, Message]]) -> dict[Any, Message]:
+    """Merge the messages of each group."""
+    first, *others = messages
+    return {place: message.merge(*(other[place] for other in others)) for place, message in first.items()}
+
+
+def split_rows(
+    scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, groups: ColumnLike, plan: GroupPlan
+) -> list[Piece]:
+    """The rows of each range that has no large group."""
+    x, y, w = read_rows(scores, targets, sample_weight)
+    places = plan.find(groups, len(x))
+    ranges = np.searchsorted(plan.starts, places, "right") - 1
+    order, ends = np.argsort(ranges, kind="stable"), np.cumsum(np.bincount(ranges, minlength=len(plan.starts)))
+    rows = [order[ends[place - 1] if place else 0 : ends[place]] for place in plan.small]
+    return [(x[own], y[own], w[own] if len(w) else w, places[own]) for own in rows]
+
+
+def fit_range(
+    pieces: Iterable[Piece], plan: GroupPlan, place: int, *, loss: Loss, increasing: Direction, bounds: Bounds
+) -> StaircaseMap:
+    """Fit the groups of a range; the keys of the map are places."""
+    used = [piece for piece in pieces if len(piece[0])]
+    start, *rest = plan.starts[place : place + 2].tolist()
+    expected = int(plan.sizes[start : rest[0] if rest else None].sum())
+    n = sum(len(piece[0]) for piece in used)
+    if n != expected:
+        found = f"got {expected} rows of group {plan.keys[start]!r} and the next ones, then {n}"
+        raise InvalidInputError("source", "must return the same rows in each scan", found=found)
+    x, y, w, places = (np.concatenate(column) for column in zip(*used, strict=True))
+    options: Any = {"loss": loss, "increasing": increasing, "bounds": bounds, "n_threads": 1}
+    try:
+        return fit_groups(x, y, places, sample_weight=w if len(w) else None, **options)
+    except InvalidInputError as error:
+        error.index = None  # of the gathered rows
+        if isinstance(error.group, int):
+            error.group = plan.keys[error.group]
+        raise
