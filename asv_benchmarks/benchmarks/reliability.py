@@ -24,15 +24,15 @@ class Reliability:
 
 
 class Bands:
-    """Twenty resampled curves."""
+    """Bands; those from resampled curves have twenty."""
 
-    params = ([10**4, 10**6], ["labels", "weighted labels", "ties"], ["confidence", "consistency"])
+    params = ([10**4, 10**6], ["labels", "weighted labels", "ties"], ["confidence", "pointwise", "consistency"])
     param_names = ("rows", "targets", "bands")
     timeout = 300
 
     def setup(self, n, targets, kind):
         self.given = patterns.rows(n, "three digits" if targets == "ties" else "uniform")
-        self.weights = np.random.default_rng(3).random(n) if targets == "weighted labels" else None
+        self.weights = np.random.default_rng(3).integers(1, 9, n) if targets == "weighted labels" else None
 
     def time_bands(self, n, targets, kind):
         sf.reliability(*self.given[:2], sample_weight=self.weights, bands=kind, n_resamples=20, seed=0)

@@ -146,17 +146,11 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
     def _merge(self, scores: ColumnLike, rule: Rule, n_threads: int | None) -> np.float64 | Floats:
         if rule == "brier":
-            p0, p1 = self.predict(scores, n_threads=n_threads)
-            mean: np.float64 | Floats = merged(p0, p1, rule).mean(axis=-1)
-            return mean
-        folds, logs = self._steps(), []
-        for steps in folds:  # logarithms of steps, which are fewer than queries
-            both = np.stack((1 - steps.values[:, 0], steps.values[:, 1]), axis=-1)
-            logs.append(np.log(np.maximum(both, _LEAST)))
-        zero, one = (np.mean(column, axis=0) for column in _look_up(folds, logs, scores, n_threads))
-        with np.errstate(over="ignore"):  # infinite odds are a probability of 0
-            odds: np.float64 | Floats = np.exp(zero - one)
-            return 1 / (1 + odds)
+            return merged_folds(*self.predict(scores, n_threads=n_threads), rule)
+        folds = self._steps()
+        # logarithms of steps, which are fewer than queries
+        logs = [np.stack(_logs(steps.values[:, 0], steps.values[:, 1]), axis=-1) for steps in folds]
+        return _from_logs(*(np.mean(column, axis=0) for column in _look_up(folds, logs, scores, n_threads)))
 
     def _steps(self) -> list[PairSteps]:
         return [venn._result() for venn in self.predictors]
@@ -202,6 +196,26 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
         predictors = self.predictors
         n_samples = sum(venn.n_samples for venn in predictors)
         return f"<CrossVennAbers: {counted(n_samples, 'row')} in {counted(len(predictors), 'fold')}>"
+
+
+def merged_folds(p0: Floats, p1: Floats, rule: Rule) -> Floats:
+    """One probability for the pairs of all folds, which are on the last axis."""
+    if rule == "brier":
+        mean: Floats = merged(p0, p1, rule).mean(axis=-1)
+        return mean
+    return _from_logs(*(np.mean(column, axis=-1) for column in _logs(p0, p1)))
+
+
+def _logs(p0: Floats, p1: Floats) -> tuple[Floats, Floats]:
+    zero, one = (np.log(np.maximum(column, _LEAST)) for column in (1 - p0, p1))
+    return zero, one
+
+
+def _from_logs(zero: Floats, one: Floats) -> Floats:
+    """The probability whose odds are those of the geometric means, given their logarithms."""
+    with np.errstate(over="ignore"):  # infinite odds are a probability of 0
+        odds: Floats = np.exp(zero - one)
+        return 1 / (1 + odds)
 
 
 def _look_up(

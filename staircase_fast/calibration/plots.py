@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,41 +13,60 @@ from staircase_fast.inputs.options import import_optional
 import_optional("matplotlib.axes", "a plot", extra="plot")
 
 from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.colors import to_rgb  # noqa: E402
 from matplotlib.ticker import FixedLocator, MaxNLocator  # noqa: E402
 
 from staircase_fast.staircase import plot  # noqa: E402
 from staircase_fast.staircase.steps import Steps  # noqa: E402
 
 if TYPE_CHECKING:
+    from staircase_fast.calibration.bands import Bands
     from staircase_fast.calibration.reliability import Reliability
     from staircase_fast.staircase.result import Staircase
 
-_DIAGONAL, _BARS, _INK = "0.35", "0.72", "0.15"
+COLORS = (plot.CURVE_COLOR, "#c44e00", "#117733", "#7b3294", "#999933", "#882255")  # of several curves
+_DIAGONAL_COLOR, _BARS, _INK = "0.35", "0.72", "0.15"
+_CURVE, _DIAGONAL = "staircase_fast curve", "staircase_fast diagonal"  # group ids of lines
 _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweedie_deviance": "Tweedie deviance"}
 _STRIP = 0.2  # height of the histogram below the curve, as a share of the height of the curve
 _GAP = 0.04  # space between them, as a share of the same
+_LEGEND_WIDTH = 42  # characters of a line that says what a band promises
 _BETWEEN = 12  # points between the names and the numbers
 _FAR = 1e305  # larger numbers are drawn in thousands, because matplotlib adds the edges of bars
 _CORNER = 0.5, 0.7  # right and lower end of the box of numbers, as shares of the axes
 
 
-def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, numbers: bool, color: str | None) -> Axes:
-    """Draw a reliability diagram; see `Reliability.plot`."""
+def draw_reliability(
+    found: Reliability,
+    ax: Axes | None,
+    *,
+    histogram: bool,
+    numbers: bool,
+    color: str | None,
+    name: str | None = None,
+    ref_line: bool = True,
+) -> Axes:
+    """Draw a reliability diagram; see `Reliability.plot`.
+
+    On axes that have one already, the curve gets the next colour, and the limits include both.
+    """
     ax = ax if ax is not None else plot.new_axes(5.0, 5.6)
+    earlier = [line for line in ax.lines if line.get_gid() == _CURVE]
+    color = color or COLORS[len(earlier) % len(COLORS)]
     low, high = _ends(found)
     far = max(-low, high) > _FAR
     if far:
         found = _in_thousands(found)
         low, high = _ends(found)
-    dashed: dict[str, Any] = {"color": _DIAGONAL, "linewidth": 0.9, "linestyle": (0, (5, 4)), "zorder": 1.5}
-    ax.plot([low, high], [low, high], label="calibrated", **dashed)
+    low, high = _draw_diagonal(ax, low, high, ref_line=ref_line)
     if found.bands is not None:
-        bands = found.bands
-        lower, upper = np.clip(bands.lower, low, high), np.clip(bands.upper, low, high)
-        label = f"{100 * bands.level:g} % {bands.kind} band"
-        ax.fill_between(bands.x, lower, upper, color=plot.BAND_COLOR, linewidth=0.6, zorder=1, label=label)
-    _draw_curve(ax, found.stairs, (low, high), color or plot.CURVE_COLOR)
-    bottom = _draw_histogram(ax, found, low, high) if histogram else low
+        _draw_band(ax, found.bands, (low, high), color, filled=not earlier, name=name)
+    _draw_curve(ax, found.stairs, (low, high), color, name or "recalibrated")
+    bottom = low
+    if histogram:
+        bottom = _draw_histogram(ax, found, low, high, _BARS if not earlier else color, filled=not earlier)
+    elif earlier:
+        bottom = min(low, ax.get_ylim()[0])  # there may be a histogram
     if numbers:
         _draw_numbers(ax, found, low, high)
     margin = 0.02 * (high - low)
@@ -62,6 +82,57 @@ def draw_reliability(found: Reliability, ax: Axes | None, *, histogram: bool, nu
     ax.set_xlabel("forecast probability" if probabilities else f"forecast{unit}")
     ax.set_ylabel("observed frequency" if probabilities else f"recalibrated forecast{unit}")
     return ax
+
+
+def draw_legend(ax: Axes, *, numbers: bool) -> None:
+    """Above the diagonal; below it, if the numbers are there; beside the axes, if there are several curves."""
+    place: dict[str, Any] = {"loc": "upper left"}
+    if sum(line.get_gid() == _CURVE for line in ax.lines) > 1:
+        place["bbox_to_anchor"] = (1.0, 1.0)
+    elif numbers:
+        (low, high), start = ax.get_ylim(), ax.spines["left"].get_bounds()[0]  # a histogram may lie below
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, (start - low) / (high - low))}
+    ax.legend(fontsize="small", frameon=False, **place)
+
+
+def _draw_diagonal(ax: Axes, low: float, high: float, *, ref_line: bool) -> tuple[float, float]:
+    """Draw the diagonal, or lengthen the one that is there; return its ends."""
+    for line in ax.lines:
+        if line.get_gid() == _DIAGONAL:
+            ends = np.append(np.asarray(line.get_xdata(), dtype=np.float64), [low, high])
+            low, high = float(ends.min()), float(ends.max())
+            line.set_data([low, high], [low, high])
+            return low, high
+    dashed: dict[str, Any] = {"color": _DIAGONAL_COLOR, "linewidth": 0.9, "linestyle": (0, (5, 4)), "zorder": 1.5}
+    label = "calibrated" if ref_line else None
+    (line,) = ax.plot([low, high], [low, high], label=label, visible=ref_line, gid=_DIAGONAL, **dashed)
+    return low, high
+
+
+def band_label(bands: Bands) -> str:
+    """What a band is and what it promises, in short lines."""
+    return f"{bands.description}\n{textwrap.fill(bands.promise, _LEGEND_WIDTH)}"
+
+
+def _draw_band(
+    ax: Axes, bands: Bands, ends: tuple[float, float], color: str, *, filled: bool, name: str | None
+) -> None:
+    """Fill the band of the first curve; draw only the limits of others, so that none hides another."""
+    x, lower, upper = bands.outline()
+    lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
+    label = f"{name}, {band_label(bands)}" if name else band_label(bands)
+    if filled:
+        tint = plot.BAND_COLOR if color == plot.CURVE_COLOR else _tint(color)
+        ax.fill_between(x, lower, upper, color=tint, linewidth=0.6, zorder=1, label=label)
+        return
+    style: dict[str, Any] = {"color": color, "linewidth": 0.8, "linestyle": (0, (1, 1.5)), "zorder": 2}
+    ax.plot(x, lower, label=label, **style)
+    ax.plot(x, upper, **style)
+
+
+def _tint(color: str) -> Any:
+    """A light, opaque version of a colour."""
+    return tuple(0.75 + 0.25 * part for part in to_rgb(color))
 
 
 def _ends(found: Reliability) -> tuple[float, float]:
@@ -82,23 +153,23 @@ def _in_thousands(found: Reliability) -> Reliability:
     return replace(found, stairs=smaller, histogram=found.histogram._replace(edges=edges), bands=bands)
 
 
-def _draw_curve(ax: Axes, stairs: Staircase, ends: tuple[float, float], color: str) -> None:
+def _draw_curve(ax: Axes, stairs: Staircase, ends: tuple[float, float], color: str, label: str) -> None:
     """Draw steps over the range of their forecasts, and thin lines between them, where the curve is not determined."""
     values = np.clip(stairs.values, *ends)
     left, right = np.clip(stairs.left, *ends), np.clip(stairs.right, *ends)
     x, y = np.column_stack([left, right]).reshape(-1), np.repeat(values, 2)
-    ax.plot(*plot.thin_line(x, y), color=color, linewidth=0.8, zorder=3)
-    plot.draw_steps(ax, left, right, values, color, "recalibrated")
+    ax.plot(*plot.thin_line(x, y), color=color, linewidth=0.8, zorder=3, gid=_CURVE)
+    plot.draw_steps(ax, left, right, values, color, label)
 
 
-def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float) -> float:
-    """Draw bars below the curve; return their lower end."""
+def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float, color: str, *, filled: bool) -> float:
+    """Draw bars, or their outline, below the curve; return their lower end."""
     height = high - low
     bottom = low - _STRIP * height
     counts = found.histogram.counts
     bars = counts / (counts.max() or 1) * (_STRIP - _GAP) * height
-    ax.stairs(bottom + bars, found.histogram.edges, baseline=bottom, fill=True, color=_BARS, linewidth=0, zorder=1,
-              label="forecasts")  # fmt: skip
+    ax.stairs(bottom + bars, found.histogram.edges, baseline=bottom, fill=filled, color=color, zorder=1,
+              linewidth=0 if filled else 0.8, label="forecasts" if filled else None)  # fmt: skip
     return bottom
 
 

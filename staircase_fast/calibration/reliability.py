@@ -59,7 +59,7 @@ class Reliability:
     histogram : Histogram
         `counts` of forecasts, or their total weight, between `edges`.
     bands : Bands or None
-        `x`, `lower` and `upper` of the bands, if `bands` was passed.
+        `x`, `lower` and `upper` of the bands, and the `p_value` of a test of calibration, if `bands` was passed.
 
     Notes
     -----
@@ -156,14 +156,9 @@ class Reliability:
                 value = json.loads(value.to_json())
             elif isinstance(value, Loss):
                 value = documents.plain_loss(value)
-            elif isinstance(value, float):
-                value = documents.plain_numbers([value])[0]
             elif isinstance(value, tuple):
-                value = {
-                    name: documents.plain_numbers(part.tolist()) if isinstance(part, np.ndarray) else part
-                    for name, part in value._asdict().items()  # type: ignore[attr-defined]
-                }
-            found[field.name] = value
+                value = {name: _plain(part) for name, part in value._asdict().items()}  # type: ignore[attr-defined]
+            found[field.name] = _plain(value)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -193,9 +188,11 @@ def reliability(
     *,
     sample_weight: ColumnLike | None = None,
     score: str | Loss = "brier",
-    bands: Literal["confidence", "consistency"] | None = None,
-    n_resamples: int = 1000,
+    bands: Literal["confidence", "pointwise", "consistency"] | None = None,
     level: float = 0.9,
+    simultaneous: bool = True,
+    dispersion: float | None = None,
+    n_resamples: int = 1000,
     seed: int | np.random.SeedSequence | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
     n_threads: int | None = None,
@@ -220,18 +217,28 @@ def reliability(
     score : str or Loss, default "brier"
         "brier" (the squared error of probabilities), "log", or another loss of `staircase_fast.losses` with known
         values, by name or as an object.  The log loss is infinite if an event with forecast probability 0 occurs.
-    bands : {"confidence", "consistency"}, optional
-        "confidence": bands around the curve, from rows drawn with replacement.  "consistency": bands around the
-        diagonal, which show where the curve of calibrated forecasts would lie; labels are drawn with the forecast
-        probabilities.  The latter needs probabilities and labels 0 and 1.
-    n_resamples : int, default 1000
-        The number of resamples for the bands.
+    bands : {"confidence", "pointwise", "consistency"}, optional
+        "confidence": a band that contains the true curve at all scores, with probability at least `level`, if targets
+        are independent given the scores and the true curve increases.  It needs labels 0 and 1 (or shares of
+        `sample_weight` trials), counts under the Poisson deviance, or a known `dispersion` under the gamma deviance or
+        the squared error.  "pointwise": confidence intervals of probabilities at single scores.  Each contains the true
+        curve with probability `level`, if there are many rows, scores are continuous, and the true curve has a positive
+        slope there.  They are narrower than a confidence band.  "consistency": a band around the diagonal, within which
+        the curve of calibrated forecasts would lie with probability about `level`.  It needs probabilities and labels 0
+        and 1.
     level : float, default 0.9
-        The share of resampled curves between the bands, for each score separately.
+        The probability that a band promises.
+    simultaneous : bool, default True
+        Whether a consistency band promises to contain the curve at all scores at once, or at each score separately.
+    dispersion : float, optional
+        For confidence bands under the squared error, the variance of a target of weight 1; under the gamma deviance,
+        its squared coefficient of variation.  It must be known in advance, not estimated from these rows.
+    n_resamples : int, default 1000
+        The number of resamples for a consistency band.
     seed : int or numpy SeedSequence, optional
-        Seed for reproducible bands; None varies each time.
+        Seed for a reproducible consistency band; None varies each time.
     progress : callable or bool, optional
-        `progress(done, total)` is called from time to time by the calling thread.  True shows a tqdm bar on stderr.
+        `progress(done, total)` is called after resamples by the calling thread.  True shows a tqdm bar on stderr.
     n_threads : int, optional
         Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
 
@@ -243,17 +250,22 @@ def reliability(
     -----
     The curve is exact, as `fit` computes it.  The numbers are accurate up to rounding.
 
-    Bands are quantiles of resampled curves, at 512 scores spread evenly over the rows and at both ends of up to 512
-    steps.  A "confidence" resample draws as many rows as have weight > 0, all with equal probability, and keeps the
-    weight of each drawn row.  A "consistency" resample keeps forecasts and weights.  Means take a few nanoseconds per
-    row and resample; other losses, and weights or targets that differ by more than 300 orders of magnitude, take as
-    long as a fit.
+    A confidence band holds for any number of rows.  `docs/uncertainty.md` gives the proof and compares the bands.  A
+    consistency band comes from labels that are drawn with the forecast probabilities.  `bands.p_value` tests whether
+    the forecasts are calibrated: for a confidence band it is the least 1 - level at which the diagonal leaves the
+    band, for a consistency band the rank of the miscalibration among those of the resamples.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.  Ctrl-C stops after the current resample.
 
     References
     ----------
     T. Dimitriadis, T. Gneiting, A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+
+    T. Dimitriadis, L. Duembgen, A. Henzi, M. Puke, J. Ziegel, "Honest calibration assessment for binary outcome
+    predictions", 2023.
+
+    L. Delong, S. Gatti, M. V. Wuethrich, "Calibration bands for mean estimates within the exponential dispersion
+    family", 2025.
 
     Examples
     --------
@@ -263,13 +275,22 @@ def reliability(
     >>> found
     <Reliability: brier 0.226667 = miscalibration 0.101667 - discrimination 0.125 + uncertainty 0.25;
     calibration error 0.166667, 6 rows>
-    >>> sf.reliability(forecasts, labels, bands="consistency", seed=0).bands.lower
-    array([0. , 0. , 0. , 0. , 0. , 0.5])
+    >>> sf.reliability(forecasts, labels, bands="consistency", seed=0).bands.lower.round(2)
+    array([0. , 0. , 0. , 0. , 0. , 0.1])
 
     `found.plot()` draws the reliability diagram.
     """
     loss = read_score(score)
-    options = check_band_options(bands, n_resamples, level, seed, progress, loss)
+    options = check_band_options(
+        bands,
+        loss,
+        level=level,
+        simultaneous=simultaneous,
+        dispersion=dispersion,
+        n_resamples=n_resamples,
+        seed=seed,
+        progress=progress,
+    )
     columns = read_columns(scores, targets, sample_weight)
     n = len(columns[0])
     check_parameter_length(loss, n)
@@ -285,6 +306,13 @@ def reliability(
         found = make_bands(columns, loss, stairs, options, threads.num_threads(n_threads, 64 * n))
     name = loss.name if isinstance(loss, Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, found)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as plain Python objects for JSON."""
+    if isinstance(value, np.ndarray):
+        return documents.plain_numbers(value.tolist())
+    return documents.plain_numbers([value])[0] if isinstance(value, float) else value
 
 
 def read_score(score: object) -> Loss:

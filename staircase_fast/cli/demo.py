@@ -47,9 +47,9 @@ def demo(options: argparse.Namespace) -> dict[str, Any]:
         print(f"\nNo report: {error}")
     else:
         found = _run("report", new, "--model", model, "--output", page, "--plot", picture)
-        print(f"\n{'new scores':24}{'before':>12}{'after':>12}")
-        for name in ("mean_score", "miscalibration", "calibration_error"):
-            print(f"{name.replace('_', ' '):24}{found['before'][name]:12.6f}{found['after'][name]:12.6f}")
+        print(f"\n{'new scores':28}{'before':>12}{'after':>12}")
+        for name in ("mean_score", "miscalibration", "calibration_error", "debiased_calibration_error"):
+            print(f"{name.replace('_', ' '):28}{found['before'][name]:12.6f}{found['after'][name]:12.6f}")
         print(f"\nThe report is in {page}.")
     proof = _run("certify", past, "--model", model)
     if not proof["optimal"]:

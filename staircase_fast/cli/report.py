@@ -14,10 +14,12 @@ import html
 import importlib.metadata
 import io
 import itertools
+import math
 import os
 import platform
 import shlex
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -34,8 +36,16 @@ NUMBERS = {
     "miscalibration": "the part that recalibration would remove; lower is better",
     "discrimination": "the part that the ranking of the scores removes; higher is better",
     "uncertainty": "mean score of the best constant forecast",
-    "calibration_error": "mean distance of the scores from the recalibrated scores",
+    "calibration_error": "mean distance of the scores from the recalibrated scores; positive even if calibrated",
 }
+# of probabilities with labels 0 and 1
+ERRORS = {
+    "calibration_error_if_calibrated": "the calibration error that calibrated scores would show for as many rows",
+    "debiased_calibration_error": "the difference of the two; about 0 if calibrated",
+    "debiased_miscalibration": "miscalibration minus that of calibrated scores; about 0 if calibrated",
+    "monotone_p_value": "if below 0.01, outcomes decrease somewhere as scores increase, and the errors are too small",
+}
+_SIMULATED_ROWS = 10**8  # at most, for ERRORS
 
 _PICTURES = (".png", ".svg", ".pdf")
 _STYLE = """
@@ -68,17 +78,17 @@ def report(options: argparse.Namespace) -> commands.Result:
         page = stack.enter_context(_output(options.output)) if options.output else None
         data = commands.read_data(options)
         with commands.located(options):
-            before, after, model = _assess(options, given, data)
+            before, after, model, numbers = _assess(options, given, data)
         if plot:
             plot.write(picture(before, after, extension[1:]))
         if page:
-            page.write(_page(options, before, after, model).encode())
+            page.write(_page(options, before, after, model, numbers).encode())
     return {
         "rows": before.n_samples,
         "steps": len(model.left),
         "in_sample": given is None or None,  # nobody knows which rows a given model was fitted to
-        "before": {name: getattr(before, name) for name in NUMBERS},
-        "after": {name: getattr(after, name) for name in NUMBERS},
+        "before": numbers[0],
+        "after": numbers[1],
         "output": options.output,
         "plot": options.plot,
     }
@@ -96,23 +106,45 @@ def _output(path: str) -> Iterator[Any]:
 
 def _assess(
     options: argparse.Namespace, model: commands.Model | None, data: dict[str, Any]
-) -> tuple[sf.Reliability, sf.Reliability, commands.Model]:
-    """The reliability before and after calibration, and the model; without a model, fit one to the same rows."""
+) -> tuple[sf.Reliability, sf.Reliability, commands.Model, list[dict[str, float]]]:
+    """The reliability before and after calibration, the model, and the numbers before and after.
+
+    Without a model, fit one to the same rows.
+    """
     rows = {argument: column for argument, column in data.items() if argument != "groups"}
     settings = {"score": options.loss, "n_threads": options.threads}
     if options.bands:
         settings |= {"bands": options.bands, "seed": 0, "progress": sys.stderr.isatty()}
     before = sf.reliability(**rows, **settings)
+    numbers = [_numbers_of(before, rows, options)]
     if model is None:
         loss = "squared" if options.loss == "brier" else options.loss
         model = commands.fit_rows(options, data, loss=loss, bounds=UNBOUNDED)  # log-odds may be infinite
     rows["scores"] = commands.predict(options, model, data)
     try:
-        return before, sf.reliability(**rows, **settings), model
+        after = sf.reliability(**rows, **settings)
     except InvalidInputError as error:
         if error.argument == "scores":
             error.argument, error.requirement = "", f"values of the model {error.requirement}"
         raise
+    return before, after, model, [*numbers, _numbers_of(after, rows, options)]
+
+
+def _numbers_of(found: sf.Reliability, rows: dict[str, Any], options: argparse.Namespace) -> dict[str, float]:
+    """NUMBERS, and ERRORS if they are defined."""
+    numbers = {name: getattr(found, name) for name in NUMBERS}
+    if found.score_name in ("brier", "log_loss") and ((rows["targets"] == 0) | (rows["targets"] == 1)).all():
+        n_resamples = min(100, max(10, _SIMULATED_ROWS // found.n_samples))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the p-value is among the numbers
+            errors = sf.calibration_errors(**rows, n_resamples=n_resamples, n_threads=options.threads)
+        assert isinstance(errors, sf.CalibrationErrors)
+        numbers["calibration_error_if_calibrated"] = errors.calibration_error.if_calibrated
+        numbers["debiased_calibration_error"] = errors.calibration_error.debiased
+        if found.score_name == "brier":
+            numbers["debiased_miscalibration"] = errors.miscalibration.debiased
+        numbers["monotone_p_value"] = errors.monotone_p_value
+    return numbers
 
 
 def picture(before: sf.Reliability, after: sf.Reliability, form: str, *, numbers: bool = True) -> bytes:
@@ -128,13 +160,19 @@ def picture(before: sf.Reliability, after: sf.Reliability, form: str, *, numbers
     with matplotlib.style.context(["default", settings]):
         figure = matplotlib.figure.Figure(figsize=(10.5, 5.2), dpi=150, layout="constrained")
         for axes, name, found in zip(figure.subplots(1, 2), ("before", "after"), (before, after), strict=True):
-            found.plot(axes, numbers=numbers)
+            sf.ReliabilityDisplay(found).plot(axes, histogram=True, numbers=numbers, legend=found.bands is not None)
             axes.set_title(name, fontsize="large")
         figure.savefig(image, format=form, metadata={"Date": None} if form == "svg" else None)
     return image.getvalue()
 
 
-def _page(options: argparse.Namespace, before: sf.Reliability, after: sf.Reliability, model: commands.Model) -> str:
+def _page(
+    options: argparse.Namespace,
+    before: sf.Reliability,
+    after: sf.Reliability,
+    model: commands.Model,
+    numbers: list[dict[str, float]],
+) -> str:
     title = html.escape(f"Calibration of {os.path.basename(commands.data_file(options).name)}")
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     image = base64.b64encode(picture(before, after, "svg", numbers=False)).decode()
@@ -159,10 +197,11 @@ def _page(options: argparse.Namespace, before: sf.Reliability, after: sf.Reliabi
 <h2>Reliability diagrams</h2>
 <div tabindex="0"><img src="data:image/svg+xml;base64,{image}" alt="Two reliability diagrams. Miscalibration before \
 calibration: {_number(before.miscalibration)}. After calibration: {_number(after.miscalibration)}."></div>
-<p>The curves show the mean outcome for each score. The curve of a calibrated forecast lies on the diagonal.</p>
+<p>The curves show the mean outcome for each score. The curve of a calibrated forecast lies on the diagonal.\
+{_band(before)}</p>
 <h2>Numbers</h2>
 <p>Mean score = miscalibration - discrimination + uncertainty.</p>
-{_table("numbers", ("number", "before", "after"), _numbers(before, after))}
+{_table("numbers", ("number", "before", "after"), _numbers(*numbers))}
 <h2>Steps of the model</h2>
 {_steps(model)}
 <h2>Details</h2>
@@ -170,6 +209,15 @@ calibration: {_number(before.miscalibration)}. After calibration: {_number(after
 </body>
 </html>
 """
+
+
+def _band(before: sf.Reliability) -> str:
+    """Which band is drawn, and what it promises."""
+    if before.bands is None:
+        return ""
+    p_value = before.bands.p_value
+    test = "" if math.isnan(p_value) else f" The test that the scores are calibrated has p-value {p_value:.2g}."
+    return f" Shaded: {before.bands.description}. {before.bands.promise}{test}"
 
 
 def _summary(before: sf.Reliability, after: sf.Reliability) -> str:
@@ -197,11 +245,12 @@ def _table(name: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str
     return f'<div tabindex="0"><table id="{name}">\n{top}<tbody>\n{body}\n</tbody></table></div>'
 
 
-def _numbers(before: sf.Reliability, after: sf.Reliability) -> Iterator[list[str]]:
-    for name, meaning in NUMBERS.items():
-        yield [f'<th scope="row">{name.replace("_", " ").capitalize()}<small>{meaning}</small></th>'] + [
-            f'<td id="{which}-{name}" data-value="{value!r}">{_number(value)}</td>'
-            for which, value in (("before", getattr(before, name)), ("after", getattr(after, name)))
+def _numbers(before: dict[str, float], after: dict[str, float]) -> Iterator[list[str]]:
+    for name in before:
+        title, meaning = name.replace("_", " ").capitalize(), (NUMBERS | ERRORS)[name]
+        yield [f'<th scope="row">{title}<small>{meaning}</small></th>'] + [
+            f'<td id="{which}-{name}" data-value="{numbers[name]!r}">{_number(numbers[name])}</td>'
+            for which, numbers in (("before", before), ("after", after))
         ]
 
 

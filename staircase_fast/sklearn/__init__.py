@@ -1,8 +1,8 @@
 """Estimators for scikit-learn, in the extra `staircase_fast[sklearn]`.
 
 `StaircaseRegressor` is a drop-in replacement for scikit-learn's IsotonicRegression.  `StaircaseCalibrator` calibrates
-scores, or a classifier that it cross-fits (`crossfit.py`).  scikit-learn's own functions check arrays first, so that
-users get its usual messages.
+scores, or a classifier that it cross-fits (`crossfit.py`); `VennAbersCalibrator` adds intervals.  scikit-learn's own
+functions check arrays first, so that users get its usual messages.
 
 Tests: tests/sklearn.
 
@@ -20,5 +20,6 @@ import_optional("sklearn", "`staircase_fast.sklearn`", extra="sklearn")
 from staircase_fast.sklearn.calibrator import StaircaseCalibrator  # noqa: E402
 from staircase_fast.sklearn.crossfit import CalibratedPair  # noqa: E402
 from staircase_fast.sklearn.regressor import StaircaseRegressor  # noqa: E402
+from staircase_fast.sklearn.venn_abers import VennAbersCalibrator  # noqa: E402
 
-__all__ = ["CalibratedPair", "StaircaseCalibrator", "StaircaseRegressor"]
+__all__ = ["CalibratedPair", "StaircaseCalibrator", "StaircaseRegressor", "VennAbersCalibrator"]

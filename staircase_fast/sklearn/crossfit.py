@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,16 +116,23 @@ def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Op
     return shares
 
 
-def fit_calibrated_pairs(
-    estimator: Any, rows: LabelledRows, options: Options, *, cv: Any, ensemble: bool, n_jobs: Any, routed: Routed
-) -> list[CalibratedPair]:
-    """One pair for each split; or, without `ensemble`, one pair that is calibrated with the scores of all splits."""
-    _score_method(estimator)  # an error now, not after the fit
+def fit_pairs(
+    estimator: Any,
+    rows: LabelledRows,
+    calibrate: Callable[[LabelledRows, Column, Any], Any],
+    *,
+    cv: Any,
+    ensemble: bool,
+    n_jobs: Any,
+    routed: Routed,
+) -> list[tuple[Any, Any]]:
+    """A classifier and its calibration for each split; or, without `ensemble`, one for the scores of all splits."""
+    score_method(estimator)  # an error now, not after the fit
     fit_params, split_params = routed
     frozen = isinstance(estimator, FrozenEstimator)
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
-        return [CalibratedPair(estimator, rows.staircases(scores, slice(None), options))]
+        return [(estimator, calibrate(rows, scores, slice(None)))]
     given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
     splits = [(train, np.arange(len(rows.codes))[test]) for train, test in given]  # a part may be a mask
     if not splits:
@@ -142,13 +150,10 @@ def fit_calibrated_pairs(
         delayed(_fit_and_score)(clone(estimator), rows, train, test, fit_params) for train, test in splits
     )
     if ensemble:
-        return [
-            CalibratedPair(one, rows.staircases(scores, test, options))
-            for (one, scores), (_, test) in zip(fitted, splits, strict=True)
-        ]
+        return [(one, calibrate(rows, scores, test)) for (one, scores), (_, test) in zip(fitted, splits, strict=True)]
     scores = np.concatenate([scores for _, scores in fitted])
-    staircases = rows.staircases(scores, tested, options)
-    return [CalibratedPair(clone(estimator).fit(rows.X, rows.y, **fit_params), staircases)]
+    calibrated = calibrate(rows, scores, tested)
+    return [(clone(estimator).fit(rows.X, rows.y, **fit_params), calibrated)]
 
 
 def _fit_and_score(
@@ -162,7 +167,7 @@ def _fit_and_score(
 
 def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
     """The scores of rows by a fitted classifier, which must have learned these classes."""
-    method = _score_method(estimator)
+    method = score_method(estimator)
     if not hasattr(estimator, "classes_"):
         check_is_fitted(estimator)
         requirement = "must be a classifier, which has `classes_` once it is fitted"
@@ -174,7 +179,8 @@ def scores_of(estimator: Any, X: Any, classes: Column) -> Column:
     return class_scores(method, np.asarray(getattr(estimator, method)(X)), len(classes))
 
 
-def _score_method(estimator: Any) -> str:
+def score_method(estimator: Any) -> str:
+    """The method whose result is calibrated."""
     for name in ("decision_function", "predict_proba"):
         if hasattr(estimator, name):
             return name

@@ -84,9 +84,15 @@ def test_the_numbers_equal_those_of_the_library(folder, capsys, drawn):
     data = parquet.read_table(folder / "new.parquet")
     stairs = sf.Staircase.load(folder / "m.json")
     x, y, w = (data[name].to_numpy() for name in ("score", "label", "weight"))
-    before, after = sf.reliability(x, y, sample_weight=w), sf.reliability(stairs(x), y, sample_weight=w)
-    assert found["before"] == {name: getattr(before, name) for name in NUMBERS}
-    assert found["after"] == {name: getattr(after, name) for name in NUMBERS}
+    before = sf.reliability(x, y, sample_weight=w)
+    for which, scores in (("before", x), ("after", stairs(x))):
+        numbers, errors = sf.reliability(scores, y, sample_weight=w), sf.calibration_errors(scores, y, sample_weight=w)
+        assert found[which] == {name: getattr(numbers, name) for name in NUMBERS} | {
+            "calibration_error_if_calibrated": errors.calibration_error.if_calibrated,
+            "debiased_calibration_error": errors.calibration_error.debiased,
+            "debiased_miscalibration": errors.miscalibration.debiased,
+            "monotone_p_value": errors.monotone_p_value,
+        }
     assert (found["rows"], found["steps"], found["in_sample"]) == (before.n_samples, stairs.n_steps, None)
     assert (found["output"], found["plot"]) == (None, None)
     assert not drawn
@@ -97,6 +103,7 @@ def test_without_a_model_the_page_says_that_one_was_fitted_to_the_same_rows(fold
     found = report(capsys, folder / "new.parquet", "--loss", "log", "--output", page)
     assert found["in_sample"]
     assert found["after"]["miscalibration"] == 0
+    assert "debiased_miscalibration" not in found["after"]  # it is that of the Brier score
     text = Page(page.read_text()).text
     assert "fitted to the same rows" in text
     assert "log loss" in text
@@ -110,13 +117,23 @@ def test_the_page_shows_the_numbers_the_steps_and_the_command(folder, tmp_path, 
     found = report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--output", path)
     page = Page(path.read_text(encoding="utf-8"))
     cells = {each["id"]: float(each["data-value"]) for tag, each in page.elements if "data-value" in each}
-    assert cells == {f"{which}-{name}": found[which][name] for which in ("before", "after") for name in NUMBERS}
+    assert cells == {f"{which}-{name}": one for which in ("before", "after") for name, one in found[which].items()}
+    assert "Debiased calibration error" in page.text
     assert f"Number of steps: {found['steps']}." in page.text
     assert page.text.count("Calibration of new.parquet") == 2
     assert "staircase-fast report new.parquet --model m.json --output page.html --json" in page.text
     assert str(folder) not in page.text
     assert f"staircase_fast {sf.__version__}, Python" in page.text
     assert drawn == [("svg", {"numbers": False})]
+
+
+def test_labels_that_contradict_a_monotone_curve_are_reported(tmp_path, capsys, drawn):
+    x = np.linspace(0, 1, 400)
+    parquet.write_table(pa.table({"score": x, "label": (np.abs(x - 0.5) > 0.25) * 1}), tmp_path / "u.parquet")
+    found = report(capsys, tmp_path / "u.parquet")
+    assert found["before"]["monotone_p_value"] < 1e-9
+    parquet.write_table(pa.table({"score": x, "label": x**2}), tmp_path / "shares.parquet")
+    assert set(report(capsys, tmp_path / "shares.parquet")["before"]) == set(NUMBERS)
 
 
 def test_weights_have_a_column_if_they_differ_from_the_counts(folder, tmp_path, capsys, drawn):
@@ -281,3 +298,8 @@ def test_the_page_with_bands_has_one_small_picture(folder, tmp_path, capsys):
     (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
     assert b"<svg" in base64.b64decode(picture)
     assert path.stat().st_size < 500_000
+    assert "Shaded: 90 % consistency band, simultaneous. If the scores are calibrated, their curve" in path.read_text()
+    assert "has p-value" in path.read_text()
+    report(capsys, tmp_path / "few.parquet", "--bands", "pointwise", "--output", path)
+    assert "The band contains the true curve at any one score, in large samples, with" in path.read_text()
+    assert "has p-value" not in path.read_text()

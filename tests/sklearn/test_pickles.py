@@ -9,7 +9,7 @@ from comparing import assert_same_bits
 from sklearn.naive_bayes import GaussianNB
 
 import staircase_fast as sf
-from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
+from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor, VennAbersCalibrator
 
 SCORES = np.array([0.1, 0.4, 0.35, 0.8, 0.3, 0.6, 0.2, 0.9])
 LABELS = np.array([0, 0, 1, 1, 0, 1, 0, 1])
@@ -22,6 +22,9 @@ FITTED = {
     "calibrator of a classifier": StaircaseCalibrator(GaussianNB(), cv=2).fit(SCORES[:, np.newaxis], LABELS),
     "Venn-Abers": sf.VennAbers().fit(SCORES, LABELS),
     "cross Venn-Abers": sf.CrossVennAbers().fit(SCORES, LABELS, folds=np.arange(8) % 2),
+    "Venn-Abers of classes": sf.VennAbersMulticlass().fit(np.column_stack([1 - SCORES, SCORES]), LABELS),
+    "Venn-Abers of targets": sf.VennAbersRegression().fit(SCORES, LABELS),
+    "Venn-Abers calibrator": VennAbersCalibrator(GaussianNB(), cv=2).fit(SCORES[:, np.newaxis], LABELS),
     "reliability": sf.reliability(SCORES, LABELS, score="log", bands="confidence", n_resamples=9, seed=0),
 }
 

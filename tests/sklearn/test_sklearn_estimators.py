@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor
+from staircase_fast.sklearn import StaircaseCalibrator, StaircaseRegressor, VennAbersCalibrator
 
 pytestmark = pytest.mark.long
 
@@ -87,6 +87,8 @@ if sklearn.__version__.startswith("1.6."):
         CalibratorOfFirst(),
         StaircaseCalibrator(GaussianNB(), cv=2),
         StaircaseCalibrator(GaussianNB(), cv=2, ensemble=False, prior="laplace", interpolation="centered"),
+        VennAbersCalibrator(GaussianNB(), cv=2),
+        VennAbersCalibrator(GaussianNB(), cv=2, method="coupled", rule="brier"),
     ],
     ids=str,
 )
@@ -99,7 +101,7 @@ def test_the_checks_of_scikit_learn_pass(estimator):
 
 
 @pytest.mark.filterwarnings("ignore")  # that most checks are left out
-@pytest.mark.parametrize("estimator", [StaircaseRegressor(), StaircaseCalibrator()], ids=str)
+@pytest.mark.parametrize("estimator", [StaircaseRegressor(), StaircaseCalibrator(), VennAbersCalibrator()], ids=str)
 def test_the_checks_for_estimators_with_one_feature_pass(estimator):
     check_estimator(estimator)
 

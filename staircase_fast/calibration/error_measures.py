@@ -1,0 +1,406 @@
+"""Calibration errors, each beside the value that a calibrated forecast would show."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from staircase_fast import threads
+from staircase_fast.calibration.monotone_test import LEVEL, monotone_p_value
+from staircase_fast.calibration.pair_steps import read_labelled_rows
+from staircase_fast.calibration.smooth_error import SmoothError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, check_count, refuse_entries
+from staircase_fast.fitting import isotonic_regression
+from staircase_fast.inputs.columns import Column, read_array, read_column
+from staircase_fast.inputs.rows import check_same_length
+from staircase_fast.typing import ColumnLike, public_class
+
+_Floats = NDArray[np.float64]
+
+_SUM_ERROR = 1e-6  # by which the probabilities of a row may miss 1
+
+
+@public_class("staircase_fast")
+class CalibrationError(NamedTuple):
+    """One measure of `calibration_errors`.
+
+    Attributes
+    ----------
+    observed : float
+        The error of the forecasts.  It is biased: it is positive even for calibrated forecasts.
+    if_calibrated : float
+        The mean error of calibrated forecasts: the same forecasts and weights, with labels that they predict correctly.
+    spread : float
+        The standard deviation of that error.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> sf.CalibrationError(0.05, 0.03, 0.01).debiased.__round__(3)
+    0.02
+    """
+
+    observed: float
+    if_calibrated: float
+    spread: float
+
+    @property
+    def debiased(self) -> float:
+        """`observed - if_calibrated`: its mean is 0 for calibrated forecasts.  It may be negative."""
+        return self.observed - self.if_calibrated
+
+
+@public_class("staircase_fast")
+@dataclass(frozen=True, repr=False)
+class CalibrationErrors:
+    """The result of `calibration_errors` for two classes; see there for the measures.
+
+    Attributes
+    ----------
+    calibration_error : CalibrationError
+        The mean distance between forecasts and isotonically recalibrated forecasts.
+    miscalibration : CalibrationError
+        The decrease of the Brier score by isotonic recalibration, MCB.
+    smooth : CalibrationError
+        The smooth calibration error.
+    binned : CalibrationError
+        The expected calibration error with bins of equal width.
+    adaptive : CalibrationError
+        The expected calibration error with bins of equal weight.
+    binned_squared : CalibrationError
+        The mean squared error of bins of equal width.
+    monotone_p_value : float
+        The p-value of the test that frequencies do not decrease as forecasts increase.
+    n_samples : int
+        The number of rows with weight > 0.
+
+    Notes
+    -----
+    Thread-safety: it is immutable, and any number of threads may use it at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> found = sf.calibration_errors([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
+    >>> round(found.binned.observed, 4)
+    0.1375
+    """
+
+    calibration_error: CalibrationError
+    miscalibration: CalibrationError
+    smooth: CalibrationError
+    binned: CalibrationError
+    adaptive: CalibrationError
+    binned_squared: CalibrationError
+    monotone_p_value: float
+    n_samples: int
+
+    @property
+    def measures(self) -> dict[str, CalibrationError]:
+        """All measures by name."""
+        pairs = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: value for name, value in pairs if isinstance(value, CalibrationError)}
+
+    @property
+    def debiased(self) -> dict[str, float]:
+        """`debiased` of each measure."""
+        return {name: error.debiased for name, error in self.measures.items()}
+
+    def __repr__(self) -> str:
+        lines = [f"<CalibrationErrors: {self.n_samples} rows", f"{'':20}observed  if calibrated          debiased"]
+        for name, error in self.measures.items():
+            expected = f"{error.if_calibrated:.5f} +- {error.spread:.5f}"
+            lines.append(f"{name.replace('_', ' '):20}{error.observed:.5f}   {expected}   {error.debiased:+.5f}")
+        return "\n".join(lines) + ">"
+
+
+@public_class("staircase_fast")
+@dataclass(frozen=True)
+class ClassCalibrationErrors:
+    """The result of `calibration_errors` for a table of probabilities with one column per class.
+
+    Attributes
+    ----------
+    top_label : CalibrationErrors
+        Errors of the largest probability of each row as a forecast that its class is the true one.
+    classwise : CalibrationErrors
+        The means of `by_class`.  Each `spread` is an upper bound: the mean of the spreads.  `monotone_p_value` is that
+        of all classes together (Bonferroni).
+    by_class : tuple of CalibrationErrors
+        Errors of each column as forecasts of its class.
+
+    Notes
+    -----
+    Thread-safety: it is immutable, and any number of threads may use it at once.
+
+    Examples
+    --------
+    >>> import staircase_fast as sf
+    >>> table = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.6, 0.3, 0.1]]
+    >>> found = sf.calibration_errors(table, [0, 1, 2, 1])
+    >>> round(found.top_label.binned.observed, 3), round(found.classwise.binned.observed, 3)
+    (0.25, 0.267)
+    """
+
+    top_label: CalibrationErrors
+    classwise: CalibrationErrors
+    by_class: tuple[CalibrationErrors, ...]
+
+    @property
+    def debiased(self) -> dict[str, dict[str, float]]:
+        """`debiased` of `top_label` and `classwise`."""
+        return {"top_label": self.top_label.debiased, "classwise": self.classwise.debiased}
+
+
+def calibration_errors(
+    scores: ColumnLike,
+    targets: ColumnLike,
+    *,
+    sample_weight: ColumnLike | None = None,
+    n_bins: int = 15,
+    n_resamples: int = 100,
+    seed: Any = 0,
+    n_threads: int | None = None,
+) -> CalibrationErrors | ClassCalibrationErrors:
+    """Measure how far forecasts are from calibrated, and how far calibrated forecasts of this size would seem to be.
+
+    Parameters
+    ----------
+    scores : array_like of shape (n,) or (n, k)
+        Forecast probabilities of label 1; or of each of k classes, where rows sum to 1.
+    targets : array_like of shape (n,)
+        Labels 0 and 1; or classes 0 to k - 1.
+    sample_weight : array_like of shape (n,), optional
+        Weights >= 0; rows with weight 0 are ignored.
+    n_bins : int, default 15
+        The number of bins.  Bins of equal width do not include their lower end, except for the first.
+    n_resamples : int, default 100
+        The number of simulations for `if_calibrated` and `spread`.  A simulation keeps forecasts and weights and draws
+        the labels with the forecast probabilities.
+    seed : int or numpy SeedSequence, default 0
+        Seed of the simulations; None varies each time.
+    n_threads : int, optional
+        Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
+
+    Returns
+    -------
+    CalibrationErrors, or ClassCalibrationErrors for scores of shape (n, k)
+
+    Warns
+    -----
+    UserWarning
+        If the data contradict the assumption that the frequency of label 1 does not decrease as forecasts increase, at
+        the level 1 % (divided by the number of tests, for several classes).  `calibration_error` and `miscalibration`
+        rely on it and may then be too small.
+
+    Notes
+    -----
+    All errors except `binned_squared` are biased upwards, because frequencies are random.  `debiased` has mean 0 if the
+    forecasts are calibrated.  If they are not, the bias of `observed` is smaller, so `debiased` tends to be too small.
+    `binned_squared` subtracts an estimate of the variance in each bin instead, which makes it unbiased for any
+    forecasts; bins with a single row count 0.
+
+    With f for a forecast, y for its label, w for its weight, W = sum of w, and g for the isotonic fit of y on f:
+
+    - calibration_error: sum of w |f - g| / W
+    - miscalibration: sum of w ((f - y)**2 - (g - y)**2) / W
+    - smooth: the bandwidth s at which the integral over t of |sum of w (y - f) K(f, t)| / W equals s, where K is the
+      Gaussian kernel with standard deviation s, reflected at 0 and 1
+    - binned, adaptive: sum over bins of |sum of w (y - f)| / W
+    - binned_squared: sum over bins of (sum of w (y - f))**2 / (W_bin W); debiased: the sum over bins of
+      W_bin / W (R**2 - Q) / (W_bin**2 - sum of w**2) with R = sum of w (y - f), Q = sum of (w (y - f))**2
+
+    Thread-safety: inputs are only read.
+
+    References
+    ----------
+    T. Dimitriadis, T. Gneiting, A. I. Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021
+    (calibration_error, miscalibration).  J. Blasiok, P. Nakkiran, "Smooth ECE: principled reliability diagrams via
+    kernel smoothing", 2023.  C. Guo, G. Pleiss, Y. Sun, K. Weinberger, "On calibration of modern neural networks", 2017
+    (binned, top_label).  K. Nguyen, B. O'Connor, "Posterior calibration and exploratory analysis for natural language
+    processing models", 2015 (adaptive).  J. Broecker, "Estimating reliability and resolution of probability forecasts
+    through decomposition of the empirical score", 2012, and A. Kumar, P. Liang, T. Ma, "Verified uncertainty
+    calibration", 2019 (binned_squared).  M. Kull et al., "Beyond temperature scaling", 2019 (classwise).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import staircase_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> forecasts = rng.random(1000)
+    >>> labels = rng.random(1000) < forecasts  # calibrated
+    >>> found = sf.calibration_errors(forecasts, labels)
+    >>> found.calibration_error.observed > 0.02, abs(found.calibration_error.debiased) < 0.02
+    (True, True)
+    """
+    options = _check_options(n_bins, n_resamples, seed, n_threads)
+    table = read_array("scores", scores)
+    if table.ndim < 2:
+        found = _errors_of(scores, targets, sample_weight, options)
+        _warn(["label 1"] if found.monotone_p_value < LEVEL else [], found.monotone_p_value)
+        return found
+    codes = _check_table(table, targets)
+    n_classes = table.shape[1]
+    top = np.argmax(table, axis=1)
+    top_label = _errors_of(np.take_along_axis(table, top[:, np.newaxis], 1)[:, 0], codes == top, sample_weight, options)
+    by_class = tuple(_errors_of(table[:, k], codes == k, sample_weight, options) for k in range(n_classes))
+    level = LEVEL / (n_classes + 1)
+    found_in = [f"class {k}" for k in range(n_classes) if by_class[k].monotone_p_value < level]
+    found_in = ["the top label"] * (top_label.monotone_p_value < level) + found_in
+    _warn(found_in, min(one.monotone_p_value for one in (top_label, *by_class)))
+    return ClassCalibrationErrors(top_label, _mean_of(by_class), by_class)
+
+
+class _Options(NamedTuple):
+    n_bins: int
+    n_resamples: int
+    seed: np.random.SeedSequence
+    n_threads: int | None
+
+
+def _check_options(n_bins: object, n_resamples: object, seed: Any, n_threads: int | None) -> _Options:
+    for name, number, least in (("n_bins", n_bins, 1), ("n_resamples", n_resamples, 2)):
+        if number is None:
+            raise InvalidTypeError(name, f"must be an integer >= {least}", value=number)
+        check_count(name, number, least)
+    try:
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    except (TypeError, ValueError):
+        raise InvalidTypeError("seed", "must be None, an integer >= 0 or a numpy SeedSequence", value=seed) from None
+    return _Options(n_bins, n_resamples, sequence, n_threads)  # type: ignore[arg-type]
+
+
+def _check_table(table: Column, targets: ColumnLike) -> Column:
+    """Check probabilities by class; return the classes as integers."""
+    if table.ndim != 2 or table.shape[1] < 2:
+        requirement = "must have shape (n,) or (n, k) with k >= 2"
+        raise InvalidInputError("scores", requirement, found=f"got shape {table.shape}")
+    flat = table.reshape(-1)
+    refuse_entries("scores", "must be between 0 and 1", flat, ~((flat >= 0) & (flat <= 1)))
+    sums = table.sum(axis=1, dtype=np.float64)
+    refuse_entries("scores", "must have rows that sum to 1", sums, np.abs(sums - 1) > _SUM_ERROR)
+    codes = read_column("targets", targets)
+    check_same_length("scores", table, "targets", codes)
+    known = (codes >= 0) & (codes < table.shape[1]) & (codes == np.floor(codes))
+    refuse_entries("targets", f"must be classes from 0 to {table.shape[1] - 1}", codes, ~known)
+    return codes
+
+
+def _errors_of(
+    scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, options: _Options
+) -> CalibrationErrors:
+    with arguments_named(labels="targets"):
+        rows, _ = read_labelled_rows(scores, targets, sample_weight)
+    x, y, w = rows.scores.astype(np.float64), rows.targets, rows.weights
+    refuse_entries("scores", "must be between 0 and 1", x, (x < 0) | (x > 1))
+    order = np.argsort(x)
+    if len(w):
+        w = w / w.max()
+        order = np.lexsort((y, w, x))  # so that sums do not depend on the order of the rows
+        order = order[w[order] > 0]  # a weight may underflow
+        w = w[order]
+    measures, y = _Measures(x[order], w, options.n_bins), y[order]
+    n_threads = threads.num_threads(options.n_threads, 64 * len(x))
+    simulated = np.empty((options.n_resamples, len(_NAMES)))
+
+    def simulate(part: slice) -> None:
+        for number in range(part.start, part.stop):
+            seed = options.seed
+            own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
+            simulated[number] = measures(np.random.default_rng(own).random(len(y)) < measures.row_scores)
+
+    threads.each(simulate, threads.cut(options.n_resamples, n_threads))
+    expected, spread = simulated.mean(axis=0), simulated.std(axis=0, ddof=1)
+    observed = measures(y)
+    expected[-1] = observed[-1] - measures.unbiased_squared(y)
+    errors = map(CalibrationError, observed.tolist(), expected.tolist(), spread.tolist())
+    named = dict(zip(_NAMES, errors, strict=True))
+    return CalibrationErrors(**named, monotone_p_value=measures.monotone_p_value(y), n_samples=len(x))
+
+
+_NAMES = tuple(CalibrationErrors.__annotations__)[:-2]
+
+
+class _Measures:
+    """All measures of labels for these sorted scores; a call returns them in the order of `_NAMES`."""
+
+    def __init__(self, scores: _Floats, weights: _Floats, n_bins: int) -> None:
+        self.row_scores, self._row_weights = scores, weights
+        first = np.append(True, scores[1:] != scores[:-1])
+        self._starts = np.flatnonzero(first) if not first.all() else None  # of equal scores
+        x = self._scores = scores[first]
+        self._counts = self._pooled(np.ones(len(scores)))
+        self._weights = self._pooled(weights) if len(weights) else self._counts
+        self._total = float(self._weights.sum())
+        wide = np.minimum(np.ceil(x * n_bins), n_bins)  # (j - 1) / n_bins < x <= j / n_bins, except for rounding
+        wide += (x > wide / n_bins) * 1.0 - (x <= (wide - 1) / n_bins)
+        middles = np.cumsum(self._weights) - self._weights / 2
+        even = np.minimum(np.floor(middles / self._total * n_bins), n_bins - 1)
+        self._wide, self._even = (
+            np.flatnonzero(np.append(True, bins[1:] != bins[:-1])) for bins in (np.maximum(wide, 1), even)
+        )
+        self._smooth = SmoothError(x)
+
+    def _pooled(self, rows: _Floats) -> _Floats:
+        """The sums of rows with the same score."""
+        return rows if self._starts is None else np.add.reduceat(rows, self._starts)
+
+    def _ones(self, labels: NDArray[Any]) -> _Floats:
+        """The total weight of label 1 at each score."""
+        return self._pooled(labels * self._row_weights if len(self._row_weights) else labels.astype(np.float64))
+
+    def __call__(self, labels: NDArray[Any]) -> _Floats:
+        x, w, total = self._scores, self._weights, self._total
+        ones = self._ones(labels)
+        if self._starts is None and not len(self._row_weights):
+            fitted = isotonic_regression(labels).x
+        else:
+            fitted = isotonic_regression(ones / w, weights=w).x
+        off = x - fitted
+        residuals = ones - w * x
+        in_bins = np.add.reduceat(residuals, self._wide)
+        return np.array([
+            np.sum(w * np.abs(off)) / total,
+            max(float(np.sum(off * (w * (x + fitted) - 2.0 * ones))) / total, 0.0),
+            self._smooth.fixed_point(residuals / total),
+            np.sum(np.abs(in_bins)) / total,
+            np.sum(np.abs(np.add.reduceat(residuals, self._even))) / total,
+            np.sum(in_bins**2 / np.add.reduceat(w, self._wide)) / total,
+        ])  # fmt: skip
+
+    def unbiased_squared(self, labels: NDArray[Any]) -> float:
+        """The sum over bins of products of residuals of two different rows, on average."""
+        w = self._row_weights if len(self._row_weights) else np.ones(len(labels))
+        residuals = w * (labels - self.row_scores)
+        columns = (residuals, residuals**2, w, w**2)
+        sums, squares, weights, own = (np.add.reduceat(self._pooled(column), self._wide) for column in columns)
+        pairs = weights**2 - own
+        several = np.add.reduceat(self._counts, self._wide) > 1
+        found = np.divide(weights * (sums**2 - squares), pairs, out=np.zeros(len(pairs)), where=several & (pairs > 0))
+        return float(found.sum()) / self._total
+
+    def monotone_p_value(self, labels: NDArray[Any]) -> float:
+        """See `monotone_test.py`."""
+        weights = self._row_weights
+        squares = self._pooled(weights**2) if len(weights) else self._counts
+        return monotone_p_value(self._ones(labels), self._weights, squares, weighted=bool(len(weights)))
+
+
+def _mean_of(errors: tuple[CalibrationErrors, ...]) -> CalibrationErrors:
+    tables = np.array([[*one.measures.values()] for one in errors])
+    p_value = min(1.0, len(errors) * min(one.monotone_p_value for one in errors))
+    named = {name: CalibrationError(*row) for name, row in zip(_NAMES, tables.mean(axis=0).tolist(), strict=True)}
+    return CalibrationErrors(**named, monotone_p_value=p_value, n_samples=errors[0].n_samples)
+
+
+def _warn(found_in: list[str], p_value: float) -> None:
+    if found_in:
+        message = (
+            f"The frequency of {', '.join(found_in)} decreases somewhere as the forecasts increase (p-value "
+            f"{p_value:.1g}). `calibration_error` and `miscalibration` assume that it does not; they may be too small."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
