@@ -21,6 +21,7 @@ VENV := .venv/bin/python
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 HERE := PYTHONPATH="$(ROOT)" $(VENV)
 ROOT_VENV := "$(ROOT)/$(VENV)"
+ENGINES_VENV := build/engines-venv/bin/python
 FREE_THREADED_VENV := build/free-threaded-venv/bin/python
 FREE_THREADED_PIP := PYTHONPATH="$(ROOT)/build/free-threaded-pip" $(FREE_THREADED_VENV) $(PIP_INSTALL)
 COVERAGE_FILE := $(ROOT)/build/coverage-data/python
@@ -40,8 +41,9 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAI
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-free-threaded bench asv \
-        fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits sanitize mutants lint docs coverage clean
+.PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-engines test-free-threaded \
+        bench bench-engines asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits simulate-errors \
+        coverage-simulation limit-law sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -54,7 +56,7 @@ test: lint test-wheel test-checked  ## must pass before a merge: lint, tests on 
 
 test-in-place: build/in-place.stamp .venv/dev.stamp  ## tests, doctests and stubs on the build in the source tree
 	$(HERE) -m pytest -n auto
-	$(HERE) -m pytest --doctest-modules staircase_fast
+	$(HERE) -m pytest --doctest-modules $(NO_ENGINES) staircase_fast
 	$(HERE) $(STUBTEST)
 
 test-checked: build/checked.stamp  ## tests on a build that checks bounds, overflow and assertions
@@ -69,7 +71,7 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## tests of the sdist on the wh
 	&& export PYTHONPATH="$(ROOT)/build/wheel-install" \
 	&& $(ROOT_VENV) -c "$$IMPORTED_FROM" "$$PYTHONPATH" \
 	&& $(ROOT_VENV) -m pytest -n auto tests \
-	&& $(ROOT_VENV) -m pytest --doctest-modules --pyargs staircase_fast \
+	&& $(ROOT_VENV) -m pytest --doctest-modules $(NO_ENGINES) --pyargs staircase_fast \
 	&& $(ROOT_VENV) $(STUBTEST)
 
 test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel with the oldest allowed dependencies
@@ -78,6 +80,16 @@ test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel with th
 
 test-browser: build/wheel.stamp  ## open a report in a real browser; installs Chromium if permitted
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
+
+# Spark needs Java 17 or newer. The engines have an environment of their own, because they restrict other packages.
+# KILLS=20 repeats the tests that kill workers.
+test-engines: build/engines.stamp build/wheel.stamp  ## tests on Dask and Spark; installs Java if permitted; KILLS=20
+	sh tests/engines/install_java.sh
+	cd build/wheel-install && export PYTHONPATH="$$PWD" KILLS=$(or $(KILLS),1) \
+	&& "$(ROOT)/$(ENGINES_VENV)" -c "$$IMPORTED_FROM" "$$PWD" \
+	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest -m "not long" "$(ROOT)/tests/engines" \
+	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest "$(ROOT)/tests/docs/test_readme.py" -k "dask or spark" \
+	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest --doctest-modules --pyargs staircase_fast.dask
 
 # Importing our package must leave the GIL off; PYTHON_GIL=0 keeps it off if other packages would turn it on.
 test-free-threaded: build/free-threaded.stamp  ## tests without the GIL; FREE_THREADED=path names the Python
@@ -93,6 +105,13 @@ bench: build/in-place.stamp .venv/bench.stamp .venv/plot.stamp  ## compare the s
 	$(HERE) asv_benchmarks/matrix.py --output "$(RESULTS)/matrix.txt" $(if $(ROWS),--most $(ROWS)) $(if $(SEED),--seed $(SEED))
 	$(HERE) asv_benchmarks/growth.py --output "$(RESULTS)/growth.txt" $(if $(ROWS),--most $(ROWS))
 	$(HERE) docs/pictures/time_over_rows.py "$(RESULTS)/growth.txt" "$(RESULTS)/time_over_rows.svg"
+
+# ROWS is the number of rows in files, and the largest number in Spark.
+bench-engines: build/in-place.stamp .venv/cli.stamp build/wheel.stamp build/engines.stamp  ## time fits larger than memory, and Spark; ROWS=1e6
+	mkdir -p "$(RESULTS)"
+	$(HERE) asv_benchmarks/engines.py --check $(if $(ROWS),--rows $(ROWS))
+	PYTHONPATH="$(ROOT)/build/wheel-install" $(ENGINES_VENV) asv_benchmarks/engines_spark.py \
+	    --output "$(RESULTS)/engines_spark.txt" $(if $(ROWS),--most $(ROWS))
 
 # asv stores facts about the machine in the home directory; here that is a folder under build, as are its results.
 asv: build/in-place.stamp .venv/bench.stamp  ## run each asv benchmark once; ASV="run ..." for other commands
@@ -119,6 +138,9 @@ fuzz-memory: build/in-place.stamp .venv/dev.stamp  ## make memory allocations fa
 same-bits: build/in-place.stamp .venv/dev.stamp  ## compare results with another built checkout; OTHER=path ROWS=1e7 SEED=1
 	$(HERE) tests/safety/same_bits.py "$(OTHER)" $(if $(ROWS),--rows $(ROWS)) $(if $(SEED),--seed $(SEED))
 
+simulate-errors: build/in-place.stamp .venv/dev.stamp  ## mean debiased errors of calibrated forecasts; SEED=1 RUNS=400
+	$(HERE) tests/safety/simulate_errors.py $(if $(SEED),--seed $(SEED)) $(if $(RUNS),--runs $(RUNS))
+
 sanitize: build/address.stamp build/thread.stamp  ## tests with memory and thread sanitizers; SANITIZE=short for fewer
 	$(VENV) tests/safety/sanitize.py $(SANITIZE)
 
@@ -136,6 +158,12 @@ lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
 docs: build/in-place.stamp .venv/docs.stamp  ## build the documentation in build/docs
 	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs
 	@echo "open build/docs/index.html"
+
+coverage-simulation: build/in-place.stamp .venv/dev.stamp  ## how often bands keep their promise; RUNS=1000 SEED=18
+	$(HERE) tests/calibration/simulate_coverage.py $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED))
+
+limit-law: build/in-place.stamp .venv/dev.stamp  ## quantiles for pointwise bands; RUNS=100000 SEED=2001
+	$(HERE) tests/calibration/simulate_limit_law.py $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED))
 
 coverage: build/coverage.stamp  ## line coverage: Python 100 %, kernels 95 %
 	rm -rf build/coverage-data && mkdir build/coverage-data
@@ -202,6 +230,12 @@ build/free-threaded-venv.stamp: .venv/core.stamp
 	done < build/free-threaded-venv/test.txt
 	@touch $@
 
+build/engines.stamp: pyproject.toml .venv/core.stamp
+	$(PYTHON) -m venv --clear build/engines-venv
+	$(VENV) -c "$$REQUIREMENTS" engines > build/engines-venv/engines.txt
+	$(ENGINES_VENV) $(PIP_INSTALL) -r build/engines-venv/engines.txt
+	@touch $@
+
 build/address.stamp build/thread.stamp: $(PACKAGE) .venv/dev.stamp
 	STAIRCASE_FAST_SANITIZE=$(@F:.stamp=) $(INSTALL_VARIANT)
 	@touch $@
@@ -233,6 +267,7 @@ INSTALL_VARIANT = $(VENV) $(PIP_INSTALL) --no-build-isolation --no-deps --upgrad
     --target build/$(@F:.stamp=-install) .
 IN_SDIST_TESTS = work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT \
     && tar -xzf build/sdist/*.tar.gz --strip-components=1 -C "$$work" && rm -r "$$work"/staircase_fast && cd "$$work"
+NO_ENGINES = --ignore-glob="$(ROOT)/*staircase_fast/spark/*" --ignore-glob="$(ROOT)/*staircase_fast/dask.py"
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
     --allowlist tests/c_api/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
 

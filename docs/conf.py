@@ -10,7 +10,7 @@ import staircase_fast
 
 HERE = Path(__file__).parent
 MADE = HERE / "made"
-PICTURES = ("cumulative_sums", "survey", "rounds")
+PICTURES = ("cumulative_sums", "survey", "rounds", "bands")
 MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn", "staircase_fast.typing")
 sys.path.insert(0, str(HERE / "pictures"))
 

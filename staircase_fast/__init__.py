@@ -14,9 +14,9 @@ bisection    anytime bisection, for any other convex loss (paper, section VI)
 staircase    the result: evaluate, save, export
 certificate  the proof that a staircase is optimal
 
-fitting.py sends rows along this path.  groups, streams and calibration build on it; sklearn, cli and c_api make it
-available elsewhere.  arithmetic (exact sums), storage (files) and threads.py support it.  docs/architecture.md has a
-picture.
+fitting.py sends rows along this path.  groups, streams, batches and calibration build on it; sklearn, cli and c_api
+make it available elsewhere.  arithmetic (exact sums), storage (files) and threads.py support it.
+docs/architecture.md has a picture.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -32,13 +32,22 @@ from staircase_fast.threads import get_num_threads as get_num_threads
 from staircase_fast.threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
+    from staircase_fast.batches.fitting import fit_batches as fit_batches
     from staircase_fast.bisection.anytime import Anytime as Anytime
     from staircase_fast.c_api.building import get_include as get_include
     from staircase_fast.calibration.cross_venn_abers import CrossVennAbers as CrossVennAbers
+    from staircase_fast.calibration.display import ReliabilityDisplay as ReliabilityDisplay
+    from staircase_fast.calibration.error_measures import CalibrationError as CalibrationError
+    from staircase_fast.calibration.error_measures import CalibrationErrors as CalibrationErrors
+    from staircase_fast.calibration.error_measures import ClassCalibrationErrors as ClassCalibrationErrors
+    from staircase_fast.calibration.error_measures import calibration_errors as calibration_errors
     from staircase_fast.calibration.reliability import Reliability as Reliability
     from staircase_fast.calibration.reliability import reliability as reliability
     from staircase_fast.calibration.venn_abers import ProbabilityPair as ProbabilityPair
     from staircase_fast.calibration.venn_abers import VennAbers as VennAbers
+    from staircase_fast.calibration.venn_abers_classes import VennAbersMulticlass as VennAbersMulticlass
+    from staircase_fast.calibration.venn_abers_regression import ValueInterval as ValueInterval
+    from staircase_fast.calibration.venn_abers_regression import VennAbersRegression as VennAbersRegression
     from staircase_fast.certificate.certifying import Certificate as Certificate
     from staircase_fast.certificate.certifying import certify as certify
     from staircase_fast.groups.fits import fit_columns as fit_columns
@@ -52,11 +61,21 @@ if TYPE_CHECKING:
 
 # Imported on first use: most programs only fit and predict, and import faster without the rest.
 _MODULES = {
+    "batches.fitting": ("fit_batches",),
     "bisection.anytime": ("Anytime",),
     "c_api.building": ("get_include",),
     "calibration.cross_venn_abers": ("CrossVennAbers",),
+    "calibration.display": ("ReliabilityDisplay",),
+    "calibration.error_measures": (
+        "CalibrationError",
+        "CalibrationErrors",
+        "ClassCalibrationErrors",
+        "calibration_errors",
+    ),
     "calibration.reliability": ("Reliability", "reliability"),
     "calibration.venn_abers": ("ProbabilityPair", "VennAbers"),
+    "calibration.venn_abers_classes": ("VennAbersMulticlass",),
+    "calibration.venn_abers_regression": ("ValueInterval", "VennAbersRegression"),
     "certificate.certifying": ("Certificate", "certify"),
     "groups.fits": ("fit_columns", "fit_groups"),
     "groups.staircase_map": ("StaircaseMap",),

@@ -27,8 +27,8 @@ LEVELS = (
     {"bisection"},
     {"certificate"},
     {"fitting"},
-    {"batches", "groups", "streams"},
-    {"calibration"},
+    {"groups", "streams"},
+    {"batches", "calibration"},
     {"sklearn", "cli", "c_api", "cython_api", "dask", "spark"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

@@ -63,14 +63,17 @@ BANDS = (
         "certificate": Box(80, 43.2, 18, 7.5, "proof of optimality"),
     }),
     Band("many fits", 67, 13, {
-        "groups": Box(22, 69, 23, 9, "fit_groups, fit_columns"),
-        "streams": Box(48.5, 69, 23, 9, "Online, Accumulator"),
-        "calibration": Box(75, 69, 23, 9, "reliability, Venn-Abers"),
+        "groups": Box(22, 69, 17.5, 9, "fit_groups, fit_columns"),
+        "streams": Box(41.5, 69, 17.5, 9, "Online, Accumulator"),
+        "batches": Box(61, 69, 17.5, 9, "larger than memory"),
+        "calibration": Box(80.5, 69, 17.5, 9, "reliability, Venn-Abers"),
     }),
     Band("other ways\nto call it", 82.5, 13, {
-        "sklearn": Box(22, 84.5, 23, 9, "estimators"),
-        "cli": Box(48.5, 84.5, 23, 9, "the command line"),
-        "c_api": Box(75, 84.5, 23, 9, "Cython, C and C++"),
+        "sklearn": Box(22, 84.5, 13.5, 9, "estimators"),
+        "cli": Box(37.6, 84.5, 13.5, 9, "command line"),
+        "dask": Box(53.2, 84.5, 13.5, 9, "clusters"),
+        "spark": Box(68.8, 84.5, 13.5, 9, "clusters"),
+        "c_api": Box(84.4, 84.5, 13.6, 9, "Cython, C, C++"),
     }),
 )  # fmt: skip
 BOXES = {name: box for band in BANDS for name, box in band.rooms.items()}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import doctest
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 import pydoc
@@ -32,8 +32,11 @@ INTERNAL = {
 
 def public_modules():
     """The package, and its modules that have an `__all__`."""
-    names = [name for _, name, _ in pkgutil.iter_modules(sf.__path__) if not name.startswith("_")]
-    modules = [sf, *(importlib.import_module(f"staircase_fast.{name}") for name in names)]
+    names = {name for _, name, _ in pkgutil.iter_modules(sf.__path__) if not name.startswith("_")}
+    names -= {"spark"}  # its classes have methods as in Spark
+    if not importlib.util.find_spec("dask"):  # `make test-engines` installs it
+        names -= {"dask"}
+    modules = [sf, *(importlib.import_module(f"staircase_fast.{name}") for name in sorted(names))]
     return [module for module in modules if hasattr(module, "__all__")]
 
 

@@ -52,8 +52,10 @@ def run_statements(page: Path, block: str, line: int, names: dict[str, Any]) -> 
 def test_the_examples_of_a_page_run_and_print_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "import duckdb" in page.read_text("utf-8"):
-        pytest.importorskip("duckdb")
+    text = page.read_text("utf-8")
+    for package, sign in {"duckdb": "import duckdb", "dask": "import dask", "pyspark": "from pyspark"}.items():
+        if sign in text:
+            pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)  # pages save files
     names: dict[str, Any] = {"__name__": page.stem}
     try:

@@ -126,6 +126,8 @@ def probabilities() -> None:
     assert_type(found.mcb, float)
     if found.bands is not None:
         assert_type(found.bands.lower, Floats)
+        assert_type(found.bands.at([0.5]), tuple[Floats, Floats])
+        assert_type(found.bands.p_value, float)
 
 
 def exports() -> None:

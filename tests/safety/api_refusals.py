@@ -91,7 +91,7 @@ VALID = {
     "table": ("[[1.0, 2.0], [2.0, 1.0]]", "np.eye(2)"),
     "p": ("[0.2, 0.7]", "[0.0, 1.0]"),
     "label": ("[0, 1]", "[True, False]", "[1.0, 1.0]"),
-    "bands": ("None", "'confidence'", "'consistency'"),
+    "bands": ("None", "'confidence'", "'pointwise'", "'consistency'"),
     "level": ("0.9", "0.5"),
     "seed": ("0", "None"),
     "rule": ("'log'", "'brier'"),

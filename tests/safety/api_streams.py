@@ -215,7 +215,8 @@ def reliability(s: Script, rng: Generator) -> None:
     if w is not None and max(w) > 2**50 * min(u for u in w if u > 0):
         score = "brier"  # a frequency may round to 0 or 1, whose log score is infinite: an error
     seed = int(rng.integers(2**32))
-    bands = pick(rng, [None, "confidence", "consistency"])
+    whole = w is None or all(u == int(u) <= 2**53 for u in w)
+    bands = pick(rng, [None, "consistency", *(["confidence", "pointwise"] if whole else [])])
     options = f"score={score!r}, bands={bands!r}, n_resamples={int(rng.integers(1, 30))}, seed={seed}"
     s.let("found", f"sf.reliability(x, y, sample_weight=w, {options})")
     s.expect("found.miscalibration >= 0 and found.discrimination >= 0", "a component is negative")

@@ -314,7 +314,8 @@ CALLS: dict[str, Call] = {
     "venn-abers, in order": _venn_abers("ascending_tied", "labels"),
     "cross-venn-abers": Call(_cross_venn_abers),
     "reliability": _reliability(),
-    "reliability, confidence": _reliability(bands="confidence", n_resamples=20, seed=1),
+    "reliability, confidence": _reliability(bands="confidence"),
+    "reliability, pointwise": _reliability(bands="pointwise"),
     "reliability, consistency": _reliability(bands="consistency", n_resamples=20, seed=1, n_threads=2),
     "certify": Call(_certify),
     # text and files
