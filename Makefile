@@ -32,6 +32,7 @@ PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*/*.py stair
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/* tests/*/*/*))
 DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
+SPELLED := *.md *.py pyproject.toml Makefile .github asv_benchmarks docs staircase_fast tests
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
          CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
 
@@ -42,7 +43,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAI
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-engines test-free-threaded \
-        bench bench-engines asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits simulate-errors \
+        release-check bench bench-engines asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits simulate-errors \
         coverage-simulation limit-law sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
@@ -77,6 +78,17 @@ test-wheel: build/wheel.stamp build/sdist.stamp  ## tests of the sdist on the wh
 test-oldest: build/oldest.stamp build/sdist.stamp  ## tests on the wheel with the oldest allowed dependencies
 	$(IN_SDIST_TESTS) \
 	&& "$(ROOT)/build/oldest-venv/bin/python" -m pytest -n auto -W ignore::DeprecationWarning tests
+
+# The environments contain the package as a user installs it, and pytest to run the README.
+release-check: build/wheel.stamp .venv/dev.stamp  ## check the metadata, and the README on installed wheel and sdist
+	$(VENV) -m twine check --strict build/wheel/*.whl build/sdist/*.tar.gz
+	$(VENV) tests/docs/check_description.py build/wheel/*.whl build/sdist/*.tar.gz
+	for file in build/wheel/*.whl build/sdist/*.tar.gz; do \
+	    $(PYTHON) -m venv --clear build/release-venv \
+	    && build/release-venv/bin/python $(PIP_INSTALL) "$$file[sklearn]" "pytest>=8" hypothesis \
+	    && (cd build && ../build/release-venv/bin/python -m pytest -p no:cacheprovider "$(ROOT)/tests/docs/test_readme.py" \
+	        -k README) || exit 1; \
+	done
 
 test-browser: build/wheel.stamp  ## open a report in a real browser; installs Chromium if permitted
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
@@ -149,11 +161,15 @@ sanitize: build/address.stamp build/thread.stamp  ## tests with memory and threa
 mutants: .venv/dev.stamp  ## mutation tests: report small changes of the code that no test detects
 	$(VENV) tests/safety/mutants.py $(MUTANTS)
 
-lint: .venv/dev.stamp  ## ruff, cython-lint, mypy
+lint: .venv/dev.stamp  ## ruff, cython-lint, mypy, spelling, Markdown, workflows, project files
 	$(VENV) -m ruff check
 	$(VENV) -m ruff format --check
 	PATH="$(ROOT)/.venv/bin:$$PATH" $(VENV) -m cython_lint.cython_lint $(KERNELS)
 	$(VENV) -m mypy
+	.venv/bin/codespell $(SPELLED)
+	.venv/bin/rumdl check --quiet *.md docs
+	.venv/bin/zizmor --offline --quiet .github
+	$(VENV) -m repo_review --show err .
 
 docs: build/in-place.stamp .venv/docs.stamp  ## build the documentation in build/docs
 	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs
@@ -182,7 +198,7 @@ clean:  ## remove everything that make has created
 	find staircase_fast -name '*.c' -delete -o -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# Installing: each stamp stands for one extra of pyproject.toml.
+# Installing: each stamp stands for one extra or dependency group of pyproject.toml.
 
 .venv/core.stamp: pyproject.toml
 	test -x $(VENV) || $(PYTHON) -m venv .venv
@@ -271,18 +287,21 @@ NO_ENGINES = --ignore-glob="$(ROOT)/*staircase_fast/spark/*" --ignore-glob="$(RO
 STUBTEST = -m mypy.stubtest --ignore-disjoint-bases --mypy-config-file pyproject.toml \
     --allowlist tests/c_api/stubtest_allowlist.txt --ignore-unused-allowlist staircase_fast.cython_api
 
-# Prints the build requirements, the dependencies and the extras named on the command line.
+# Prints the build requirements, the dependencies, and the extras and groups named on the command line.
 define REQUIREMENTS
 import re, sys, tomllib
 with open("pyproject.toml", "rb") as file:
     config = tomllib.load(file)
 project = config["project"]
 todo = config["build-system"]["requires"] + project["dependencies"]
-todo += [f"{project['name']}[{extra}]" for extra in sys.argv[1:]]
+extras, groups = project["optional-dependencies"], config["dependency-groups"]
+for name in sys.argv[1:]:
+    todo += groups[name] if name in groups else extras[name]
 for requirement in todo:
-    ours = re.fullmatch(project["name"] + r"\[(.*)\]", requirement)
-    if ours:
-        todo += [r for extra in ours[1].split(",") for r in project["optional-dependencies"][extra]]
+    if isinstance(requirement, dict):
+        todo += groups[requirement["include-group"]]
+    elif ours := re.fullmatch(project["name"] + r"\[(.*)\]", requirement):
+        todo += [r for extra in ours[1].split(",") for r in extras[extra]]
     else:
         print(requirement)
 endef

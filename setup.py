@@ -1,4 +1,4 @@
-"""Extensions, Cython directives and compiler flags; everything else is in pyproject.toml.
+"""Extensions, Cython directives, compiler flags and the description; everything else is in pyproject.toml.
 
 Build variants, each with its own folder under build/:
 
@@ -10,6 +10,8 @@ thread    STAIRCASE_FAST_SANITIZE=thread: thread sanitizer.
 """
 
 import os
+import re
+import tomllib
 from glob import glob
 
 from Cython.Build import cythonize
@@ -166,8 +168,21 @@ def extensions():
     return [Extension(name, [path], depends=["setup.py"], define_macros=MACROS) for name, path in sources.items()]
 
 
+def description():
+    """The README with absolute links: a package index shows it without the files that it links to."""
+    with open("pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    with open("README.md", encoding="utf-8") as file:
+        text = file.read()
+    source, version = project["urls"]["Source"], f"v{project['version']}"
+    text = re.sub(r"(!\[[^]]*\]\()(?!https:)", rf"\1{source}/raw/{version}/", text)
+    return re.sub(r"(\]\()(?!https:|#)", rf"\1{source}/blob/{version}/", text)
+
+
 if __name__ == "__main__":  # cythonize's worker processes may import this file
     setup(
+        long_description=description(),
+        long_description_content_type="text/markdown",
         ext_modules=extensions(),
         cmdclass={"build_ext": BuildExt},
         options={"build": {"build_base": BUILD_BASE}},

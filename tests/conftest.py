@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))  # --hypo
 # Background processes of a shell ignore interrupts, and so do their children; some tests need interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Packages of the extra `test` that have no wheels for some interpreters.
+# Packages of the group `test` that have no wheels for some interpreters.
 OPTIONAL = {"duckdb", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "pyarrow", "scipy", "sklearn"}
 
 PACKAGE_FOLDER = Path(staircase_fast.__file__).resolve().parent
