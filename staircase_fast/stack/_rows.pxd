@@ -130,7 +130,8 @@ cdef inline void merge_rows(
         tied == NULL and lo == -INFINITY and hi == INFINITY and representable
         and is_own_staircase(y, n, stack.decreasing)
     ):
-        copy_rows(stack, y, weights, n)
+        copy_rows(y, weights, n, stack.starts, stack.s, stack.w)
+        stack.n = n
     elif stack.scale.narrow:
         push_all(stack, y, weights, tied, n, <int64_t>0, live, summarised)
         finish(stack, y, weights, <int64_t>0, n, lo, hi)
@@ -156,14 +157,15 @@ cdef inline bint is_own_staircase(const number *y, Py_ssize_t n, bint decreasing
     return not fails
 
 
-cdef inline void copy_rows(Stack *stack, const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
+cdef inline void copy_rows(
+    const number *y, const double *weights, Py_ssize_t n, Py_ssize_t *starts, double *values, double *step_weights
+) noexcept nogil:
     """Make each row a step."""
     cdef Py_ssize_t i
     for i in range(n):
-        stack.starts[i] = i
-        stack.s[i] = <double>y[i] + 0.0                   # -0.0 becomes 0.0
-        stack.w[i] = 1.0 if weights == NULL else weights[i]
-    stack.n = n
+        starts[i] = i
+        values[i] = <double>y[i] + 0.0                    # -0.0 becomes 0.0
+        step_weights[i] = 1.0 if weights == NULL else weights[i]
 
 
 cdef inline void expand_steps(

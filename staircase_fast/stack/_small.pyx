@@ -11,11 +11,11 @@ from libc.string cimport memcpy
 from staircase_fast.arithmetic._column_scan cimport Range, fill_buckets, range_of
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.inputs._buffers cimport read_column
-from staircase_fast.stack._rows cimport expand_steps, is_own_staircase, merge_rows
+from staircase_fast.stack._rows cimport copy_rows, expand_steps, is_own_staircase, merge_rows
 from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some
 from staircase_fast.stack._small_rows cimport (
-    FINE, GENERAL, NO_MEMORY, OWN_STAIRCASE, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays, read_rows,
-    ties_of,
+    FINE, GENERAL, NO_MEMORY, OWN_STAIRCASE, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays,
+    place_stack, read_rows, read_sequence, ties_of,
 )
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
@@ -61,45 +61,37 @@ cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, doubl
     return status
 
 
-cdef int run_regress(Fit *fit, double lowest, double highest, bint decreasing) noexcept nogil:
-    """Rows are read in place if they are contiguous doubles, and scanned once."""
+cdef int run_regress(Fit *fit, double *values, double lowest, double highest, bint decreasing) noexcept nogil:
+    """Rows are scanned once.  The values of steps go to `values`, with one entry per row."""
     cdef Task *task = &fit.task
     cdef Stack *stack = &task.stack
     cdef Py_ssize_t n = fit.n
-    cdef int status = allocate(fit)
-    cdef double *y
-    cdef double *w
+    cdef int status = read_sequence(fit)
+    cdef const double *y = task.columns.y
+    cdef const double *w = task.columns.w
     cdef double first, last
     cdef uint8_t *live
     cdef bint own
     if status != FINE:
         return status
-    y, w = task.columns.y, task.columns.w
-    if not read_column(&fit.targets, &y):
-        return GENERAL
-    if not fit.weights.kind:
-        w = NULL
-    elif not read_column(&fit.weights, &w):
-        return GENERAL
-    task.columns.y, task.columns.w = y, w
-    own = is_own_staircase(<const double *>y, n, decreasing)
+    task.steps.values = values
+    own = is_own_staircase(y, n, decreasing)
     if own:                                   # the first and the last target are the extremes; others cannot be NaN
         first, last = min(y[0], y[n - 1]), max(y[0], y[n - 1])
         fit.y_range = Range(-1 if isfinite(first) and isfinite(last) else 0, first, last, 0.0, False)
         fit.w_range = range_of(w, n) if w != NULL else Range(-1, 1.0, 1.0, 1.0, True)
     else:
-        fit.y_range = fill_buckets(<const double *>y, w, NULL, n, buckets_of(fit), &fit.w_range)
+        fit.y_range = fill_buckets(y, w, NULL, n, buckets_of(fit), &fit.w_range)
     if not are_valid(fit, lowest, highest) or fit.w_range.lowest == 0:
         return GENERAL
     if own:
         return OWN_STAIRCASE
-    status = set_stack(fit, decreasing, -INFINITY, INFINITY)
+    stack[0] = empty_stack(scale_of(fit.y_range, fit.w_range, n), decreasing, NULL, values, NULL)
+    status = place_stack(fit)
     if status == FINE:
-        stack.s = task.steps.values
-        stack.w = task.steps.weights
         live = task.room.live if n >= ROWS_FOR_A_PLAN and stack.scale.tame else NULL
-        merge_rows(stack, <const double *>y, w, NULL, n, -INFINITY, INFINITY, live, True)
-        task.room.starts[stack.n] = n
+        merge_rows(stack, y, w, NULL, n, -INFINITY, INFINITY, live, True)
+        stack.starts[stack.n] = n
     return status
 
 
@@ -158,39 +150,29 @@ def regress(
     cdef int status = open_arrays(&own, None, targets, weights, ndarray, ROWS)
     try:
         if status == FINE:
+            values = empty(own.n)
+            x = values
             if own.n >= ROWS_WITHOUT_GIL:
                 with nogil:
-                    status = run_regress(&own, lowest, highest, decreasing)
+                    status = run_regress(&own, &x[0], lowest, highest, decreasing)
             else:
-                status = run_regress(&own, lowest, highest, decreasing)
+                status = run_regress(&own, &x[0], lowest, highest, decreasing)
         if status == NO_MEMORY:
             raise MemoryError
         if status == GENERAL:
             return None
+        n_steps = own.n if status == OWN_STAIRCASE else own.task.stack.n
+        step_weights, borders = empty(n_steps), empty(n_steps + 1, intp)
+        w, starts = step_weights, borders
         if status == OWN_STAIRCASE:
-            return each_row_a_step(own.task.columns.y, own.task.columns.w, own.n)
-        n_steps = own.task.stack.n
-        values, step_weights, borders = empty(own.n), empty(n_steps), empty(n_steps + 1, intp)
-        x, w, starts = values, step_weights, borders
-        memcpy(&w[0], own.task.steps.weights, n_steps * sizeof(double))
-        memcpy(&starts[0], own.task.room.starts, (n_steps + 1) * sizeof(Py_ssize_t))
-        expand_steps(own.task.steps.values, &starts[0], 0, 0, &x[0], own.n)
+            copy_rows(own.task.columns.y, own.task.columns.w, n_steps, &starts[0], &x[0], &w[0])
+            starts[n_steps] = n_steps
+            return values, step_weights, borders
+        memcpy(&w[0], own.task.stack.w, n_steps * sizeof(double))
+        memcpy(&starts[0], own.task.stack.starts, (n_steps + 1) * sizeof(Py_ssize_t))
+        # values of steps make way for those of rows
+        memcpy(own.task.stack.w, &x[0], n_steps * sizeof(double))
+        expand_steps(own.task.stack.w, &starts[0], 0, 0, &x[0], own.n)
         return values, step_weights, borders
     finally:
         close_arrays(&own)
-
-
-cdef object each_row_a_step(const double *y, const double *weights, Py_ssize_t n):
-    """The result of `regress` if no rows share a step."""
-    cdef double[::1] x, w
-    cdef Py_ssize_t[::1] starts
-    cdef Py_ssize_t i
-    values, step_weights, borders = empty(n), empty(n), empty(n + 1, intp)
-    x, w, starts = values, step_weights, borders
-    with nogil:
-        for i in range(n):
-            x[i] = y[i] + 0.0                             # -0.0 becomes 0.0
-            w[i] = 1.0 if weights == NULL else weights[i]
-        for i in range(n + 1):
-            starts[i] = i
-    return values, step_weights, borders

@@ -5,16 +5,17 @@
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._column_scan cimport (
     BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, range_of,
 )
 from staircase_fast.arithmetic._means cimport has_avx2
 from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores, nearly_sorted
-from staircase_fast.inputs._buffers cimport Array, close_array, open_array, read_column
+from staircase_fast.inputs._buffers cimport Array, close_array, in_place, open_array, read_column
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task
 from staircase_fast.stack._sort cimport RankedRow, RankedTarget
+from staircase_fast.stack._stack cimport Stack
 
 # State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
 ctypedef struct Fit:
@@ -23,7 +24,7 @@ ctypedef struct Fit:
     Array weights
     Py_ssize_t n
     void *memory
-    void *words               # exact sums, allocated when their width is known
+    void *words               # exact sums and, of `regress`, the stack: allocated when their width is known
     Task task
     Range y_range
     Range w_range
@@ -91,6 +92,43 @@ cdef inline int allocate(Fit *fit) noexcept nogil:
     room.known = room.tied + n
     fit.task.columns.labels = room.known + n
     room.live = fit.task.columns.labels + n
+    return FINE
+
+
+cdef inline int read_sequence(Fit *fit) noexcept nogil:
+    """Read targets and weights in place if they are contiguous doubles; copy them otherwise."""
+    cdef Columns *columns = &fit.task.columns
+    if fit.weights.kind and in_place(&fit.weights) == NULL or in_place(&fit.targets) == NULL:
+        fit.memory = PyMem_RawMalloc(2 * fit.n * sizeof(double))
+        if fit.memory == NULL:
+            return NO_MEMORY
+    columns.y = <double *>fit.memory
+    columns.w = columns.y + fit.n
+    if not read_column(&fit.targets, &columns.y):
+        return GENERAL
+    if not fit.weights.kind:
+        columns.w = NULL
+    elif not read_column(&fit.weights, &columns.w):
+        return GENERAL
+    return FINE
+
+
+cdef inline int place_stack(Fit *fit) noexcept nogil:
+    """Allocate the rest of the work space of `regress`, when the width of exact sums is known.
+
+    `fit` needs three times as much.  Memory that is used for the first time is slow; less work space is more often in
+    memory that has been used before, and one allocation is returned to the system less often than two.
+    """
+    cdef Stack *stack = &fit.task.stack
+    cdef Py_ssize_t n = fit.n, n_words = 0 if stack.scale.narrow else n * stack.n_words
+    fit.words = PyMem_RawMalloc(2 * n * (sizeof(double) + 1) + (n_words + 1) * sizeof(uint64_t))
+    if fit.words == NULL:
+        return NO_MEMORY
+    stack.starts = <Py_ssize_t *>fit.words
+    stack.w = <double *>(stack.starts + n + 1)
+    stack.words = <uint64_t *>(stack.w + n)
+    stack.known = <uint8_t *>(stack.words + n_words)
+    fit.task.room.live = stack.known + n
     return FINE
 
 
