@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 import staircase_fast
 
 HERE = Path(__file__).parent
@@ -19,7 +21,15 @@ author = "staircase_fast developers"
 project_copyright = author
 version = release = staircase_fast.__version__
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_design",
+]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
@@ -63,8 +73,17 @@ def make_lists() -> None:
         (MADE / f"{module}.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
-def setup(app: object) -> None:
+def module_with_source(app: Sphinx, module: str, name: str) -> str | None:
+    """The module that defines a public name: public classes report the module that exports them."""
+    found = getattr(importlib.import_module(module), name.partition(".")[0])
+    members = vars(found).values() if inspect.isclass(found) else [found]
+    plain = (getattr(member, "__func__", getattr(member, "fget", member)) for member in members)
+    return next((member.__module__ for member in plain if inspect.isfunction(member)), None)
+
+
+def setup(app: Sphinx) -> None:
     """Generate pictures and lists before Sphinx reads the pages."""
+    app.connect("viewcode-follow-imported", module_with_source)
     shutil.rmtree(MADE, ignore_errors=True)  # the page of a removed name would cause a warning
     MADE.mkdir()
     make_pictures()

@@ -206,11 +206,11 @@ def calibration_errors(
 
     With f for a forecast, y for its label, w for its weight, W = sum of w, and g for the isotonic fit of y on f:
 
-    - calibration_error: sum of w |f - g| / W
+    - calibration_error: sum of w abs(f - g) / W
     - miscalibration: sum of w ((f - y)**2 - (g - y)**2) / W
-    - smooth: the bandwidth s at which the integral over t of |sum of w (y - f) K(f, t)| / W equals s, where K is the
-      Gaussian kernel with standard deviation s, reflected at 0 and 1
-    - binned, adaptive: sum over bins of |sum of w (y - f)| / W
+    - smooth: the bandwidth s at which the integral over t of abs(sum of w (y - f) K(f, t)) / W equals s, where K is
+      the Gaussian kernel with standard deviation s, reflected at 0 and 1
+    - binned, adaptive: sum over bins of abs(sum of w (y - f)) / W
     - binned_squared: sum over bins of (sum of w (y - f))**2 / (W_bin W); debiased: the sum over bins of
       W_bin / W (R**2 - Q) / (W_bin**2 - sum of w**2) with R = sum of w (y - f), Q = sum of (w (y - f))**2
 

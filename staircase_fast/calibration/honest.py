@@ -20,9 +20,9 @@ of the two kinds of bounds.  Each bound of level l gets p = (1 - level) / (2 L n
 add up to 1 - level, so with probability at least `level` all bounds hold at once.  The band is the largest lower bound
 at or before each score and the smallest upper bound at or after it.
 
-The set follows Walther and Rivera (2010): about 4 K intervals stand for all K (K + 1) / 2.  Each interval contains one
-of the set with at least 2/5 of its observations, and fewer intervals have a larger p each.  Long intervals are few, so
-an equal share for each level gives them a much larger p.
+The set follows Walther (2010) and Rivera and Walther (2013): about 4 K intervals stand for all K (K + 1) / 2.  Each
+interval contains one of the set with at least 2/5 of its observations, and fewer intervals have a larger p each.  Long
+intervals are few, so an equal share for each level gives them a much larger p.
 """
 
 from __future__ import annotations
