@@ -31,10 +31,10 @@ PACKAGE := $(KERNELS) $(wildcard staircase_fast/*.py staircase_fast/*/*.py stair
            $(wildcard staircase_fast/include/*.h) \
            setup.py pyproject.toml MANIFEST.in README.md LICENSE
 TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/* tests/*/*/*))
-DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.css docs/*/*/*.rst)
+DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.md docs/*/*.css docs/*/*/*.rst)
 SPELLED := *.md *.py pyproject.toml Makefile .github asv_benchmarks docs staircase_fast tests
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
-         CHANGELOG.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
+         CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md Makefile .ci/run
 
 # Variables of the caller's shell must not select another package or another build.
 unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAIRCASE_FAST_SANITIZE

@@ -36,7 +36,9 @@ def weighted_of(rng, scores):
 
 
 KINDS = {"labels": labels_of, "real": reals_of, "real, weighted": weighted_of}
-HEAD = f"{'targets':<16}{'rows':>11}{'rows/bucket':>13}{'steps':>7}{'steps/n^(1/3)':>15}{'live':>9}{'live/step/r^2':>15}"
+HEAD = (
+    f"{'targets':<16}{'rows':>11}{'rows/bucket':>13}{'steps':>7}{'steps/n^(1/3)':>15}{'live':>9}{'live/step/r^2':>15}"
+)
 
 
 def live_share(rows, rows_per_bucket):
