@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 import staircase_fast
@@ -14,6 +16,12 @@ HERE = Path(__file__).parent
 MADE = HERE / "made"
 PICTURES = ("cumulative_sums", "survey", "rounds", "bands")
 MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn", "staircase_fast.typing")
+PUBLIC = {  # classes and functions by name, with their module
+    name: module
+    for module in reversed(MODULES[:3])
+    for name, public in inspect.getmembers(importlib.import_module(module), callable)
+    if name in importlib.import_module(module).__all__
+}
 sys.path.insert(0, str(HERE / "pictures"))
 
 project = "staircase_fast"
@@ -81,9 +89,21 @@ def module_with_source(app: Sphinx, module: str, name: str) -> str | None:
     return next((member.__module__ for member in plain if inspect.isfunction(member)), None)
 
 
+def link_names(app: Sphinx, page: nodes.document) -> None:
+    """Make links of the public names in Markdown pages, such as `fit`."""
+    for name in list(page.findall(nodes.literal)):
+        module = PUBLIC.get(name.astext())
+        if module and not isinstance(name.parent, (nodes.title, nodes.reference, addnodes.pending_xref)):
+            target = f"{module}.{name.astext()}"
+            link = addnodes.pending_xref(refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
+            name.replace_self(link)
+            link += name
+
+
 def setup(app: Sphinx) -> None:
     """Generate pictures and lists before Sphinx reads the pages."""
     app.connect("viewcode-follow-imported", module_with_source)
+    app.connect("doctree-read", link_names)
     shutil.rmtree(MADE, ignore_errors=True)  # the page of a removed name would cause a warning
     MADE.mkdir()
     make_pictures()

@@ -90,7 +90,7 @@ def fit(
     bounds : (lo, hi), optional
         Least and greatest allowed value; None means no bound.
     tol, max_rounds, max_seconds : float, int, float, optional
-        For losses without a closed form: stop when the proven bounds on every value differ by at most `tol`, after
+        For losses without a closed form: stop when the bounds on every exact value differ by at most `tol`, after
         `max_rounds` rounds, or after `max_seconds` seconds.  By default, values are as precise as floats allow.
     n_threads : int, optional
         Number of threads for this call.  Defaults to `get_num_threads()`.  The result does not depend on it.
@@ -102,7 +102,7 @@ def fit(
     Notes
     -----
     If a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
-    means, rounded once.  Under other losses, values are accurate to a few ulps and lie between the proven `lower` and
+    means, rounded once.  Under other losses, values are accurate to a few ulps and lie between `lower` and
     `upper`.  The result does not depend on the order of the rows.  Neighbouring steps whose values round to the same
     float64 are one step.
 

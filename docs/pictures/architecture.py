@@ -57,7 +57,7 @@ BANDS = (
         "stack": Box(45, 34.7, 28, 16, "Block-merge stack\npaper, sections IV and V\n"
                      "if each step is a mean: merges blocks,\nusually without sorting all rows"),
         "bisection": Box(45, 16.5, 28, 16, "Anytime bisection\npaper, section VI\n"
-                         "any other convex loss: rounds\nthat narrow proven bounds"),
+                         "any other convex loss: rounds\nthat narrow numerical bounds"),
         "staircase": Box(80, 26, 18, 15, "the result: predict,\nplot, export to\nSQL and ONNX"),
         "storage": Box(80, 16.5, 18, 7.5, "JSON and array files"),
         "certificate": Box(80, 43.2, 18, 7.5, "proof of optimality"),

@@ -41,7 +41,7 @@ def draw() -> Figure:
             Patch(color=BLUE, alpha=0.3),
             Line2D([], [], color=ORANGE, linewidth=1.6),
         ],
-        ["targets", "proven bounds of each block", "the optimum"],
+        ["targets", "numerical bounds of each block", "the optimum"],
         loc="outside upper left",
         ncols=3,
     )

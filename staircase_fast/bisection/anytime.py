@@ -25,10 +25,10 @@ _CHANGED_BY_ROUNDS = ("_rounds", "_joined", "_work", "_group_state")
 
 @public_class("staircase_fast")
 class Anytime:
-    """A fit that can be stopped at any time, with proven bounds on its values.
+    """A fit that can be stopped at any time, with bounds on its numerical error.
 
-    The algorithm of the paper, section VI.  After every round the value of each block lies between `lower` and `upper`,
-    and their distance is half that of the round before.
+    The algorithm of the paper, section VI.  After every round the exact value of each block lies between `lower` and
+    `upper`, and their distance is half that of the round before.  They are not confidence intervals.
 
     Parameters
     ----------
@@ -133,12 +133,12 @@ class Anytime:
 
     @property
     def lower(self) -> NDArray[np.float64]:
-        """A proven lower bound on the value of each block."""
+        """A lower bound on the exact value of each block."""
         return self._blocks()[1]
 
     @property
     def upper(self) -> NDArray[np.float64]:
-        """A proven upper bound on the value of each block."""
+        """An upper bound on the exact value of each block."""
         return self._blocks()[2]
 
     @property

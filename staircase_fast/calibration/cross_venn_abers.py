@@ -27,7 +27,7 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
 
     The rows are divided into folds.  The model of each fold is trained on all other rows and scores its own; the rows
     of each fold calibrate one `VennAbers`.  A query is scored by all models and looked up in each predictor, and the
-    pairs of probabilities are merged into one.
+    pairs of probabilities are merged into one.  The promise of `VennAbers` for exchangeable data does not extend to it.
 
     Parameters
     ----------

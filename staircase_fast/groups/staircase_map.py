@@ -47,7 +47,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
     increasing : array_like of bool of shape (n_groups,), optional
         Whether the values of each group increase with the score.  Defaults to True for all.
     lower, upper : array_like of shape (n_steps,), optional
-        Proven bounds on each value.  Default to the values.
+        Bounds on the numerical error, as in `Staircase`.  Default to the values.
     rows : array_like of shape (n_groups + 1,), optional
         If parameters of the loss have an entry per row, group g has the entries [rows[g], rows[g + 1]).
 
@@ -85,9 +85,9 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
     counts: NDArray[np.int64]
     """Number of rows on each step."""
     lower: NDArray[np.float64]
-    """A proven lower bound on each value."""
+    """A lower bound on the exact optimum of each step."""
     upper: NDArray[np.float64]
-    """A proven upper bound on each value."""
+    """An upper bound on the exact optimum of each step."""
     increasing: NDArray[np.bool_]
     """Whether the values of each group increase with the score."""
     loss: Loss

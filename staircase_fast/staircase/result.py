@@ -51,7 +51,7 @@ class Staircase(_Writable, documents.Saved):
     loss : str or Loss, default "squared"
     increasing : bool, default True
     lower, upper : array_like of shape (n_steps,), optional
-        Proven bounds on each value; default: the values themselves.
+        Bounds on the numerical error, not confidence intervals; default: the values themselves.
 
     Notes
     -----
@@ -85,9 +85,9 @@ class Staircase(_Writable, documents.Saved):
     increasing: bool
     """Whether values increase with the score."""
     lower: NDArray[np.float64]
-    """A proven lower bound on each value; the value itself if the loss has a closed form."""
+    """A lower bound on the exact optimum; the value itself if the loss has a closed form."""
     upper: NDArray[np.float64]
-    """A proven upper bound on each value; the value itself if the loss has a closed form."""
+    """An upper bound on the exact optimum; the value itself if the loss has a closed form."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class Staircase(_Writable, documents.Saved):
     def plot(self, ax: Axes | None = None, *, color: str | None = None, label: str | None = None) -> Axes:
         """Draw the steps.  Needs matplotlib, the extra [plot].
 
-        Lines are thick over the scores of each step.  The proven bounds are shaded if values are not exact.
+        Lines are thick over the scores of each step.  Bounds on the numerical error are shaded if values are not exact.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ class Steps(NamedTuple):
     values: Floats
     weights: Floats
     counts: NDArray[np.int64]
-    lower: Floats | None = None  # proven bounds on the values, if those are not exact
+    lower: Floats | None = None  # bounds on the exact optimum, if values are not exact
     upper: Floats | None = None
 
 
