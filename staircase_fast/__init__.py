@@ -106,7 +106,10 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            import sys
+
+            # with these arguments, Python suggests similar names
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         import importlib
 
         found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -22,7 +22,7 @@ from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.batches.groups import GroupPlan, Piece
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.groups.staircase_map import StaircaseMap
-from staircase_fast.inputs.options import import_optional
+from staircase_fast.inputs.options import import_optional, refuse_choice
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, Direction, Interpolation, OutOfBounds
@@ -31,6 +31,7 @@ dask = import_optional("dask", "`staircase_fast.dask`", "dask")
 RemoteException = import_optional("dask.multiprocessing", "`staircase_fast.dask`", "dask").RemoteException
 __all__ = ["fit", "fit_groups", "predict"]
 
+_COLUMN = "the name of one of the columns"
 _FAN_IN = 4  # messages that are merged by one task
 _TABLES = 8  # messages that wait in one process
 _MOST_PEEKED, _PEEK_EVERY = 8, 4  # partitions; more than one in _PEEK_EVERY are not worth another scan
@@ -274,8 +275,7 @@ def _check_names(data: Any, given: dict[str, Any]) -> tuple[Any, ...]:
     for argument, name in given.items():
         absent = name is None and argument in ("weight", "group")
         if not absent and (dask.is_dask_collection(name) or columns.count(name) != 1):
-            found = f"got {type(name) if dask.is_dask_collection(name) else repr(name)}"
-            raise InvalidInputError(argument, f"must be the name of one of the columns {columns}", found=found)
+            refuse_choice(argument, type(name) if dask.is_dask_collection(name) else name, columns, what=_COLUMN)
     return tuple(given.values())
 
 

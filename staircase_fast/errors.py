@@ -8,8 +8,9 @@ Messages are never parsed.
 from __future__ import annotations
 
 import operator
+import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -19,7 +20,10 @@ from numpy.typing import NDArray
 from staircase_fast.typing import public_class
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "NOT_GIVEN", "__reduce__": lambda _: "NOT_GIVEN"})()
+RELEASED = False  # whether this package is on the package index
 _MAX_SHOWN = 80  # characters of a value in a message
+DROP_ROWS = "Drop these rows, or fill them."
+_SCALARS = (np.number, np.bool_, np.str_, np.bytes_)
 _SHORT = reprlib.Repr()  # reads only as many entries as can be shown
 for _limit in ("level", "tuple", "list", "array", "dict", "set", "frozenset", "deque", "string", "long", "other"):
     setattr(_SHORT, f"max{_limit}", 4 * _MAX_SHOWN)
@@ -110,30 +114,56 @@ class InvalidTypeError(InvalidInputError, TypeError):
 def shown(value: object) -> str:
     """A value as it appears in a message: Python's representation, shortened if it is long."""
     try:
-        text = _SHORT.repr(value.item() if isinstance(value, (np.number, np.bool_)) else value)
+        text = _SHORT.repr(value.item() if isinstance(value, _SCALARS) and value.dtype.kind != "m" else value)
     except Exception:  # noqa: BLE001  (an object of any class, or an integer of more than 4300 digits)
         return f"an object of type {type(value).__name__}"
+    text = re.sub(r"\s*\n\s*", " ", text)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def refuse_entries(
-    argument: str, requirement: str, column: NDArray[Any], invalid: NDArray[np.bool_], offset: int = 0
+    argument: str,
+    requirement: str,
+    column: NDArray[Any],
+    invalid: NDArray[np.bool_],
+    offset: int = 0,
+    *,
+    hint: Callable[[], str] = str,
 ) -> None:
-    """Raise an error for the first invalid entry of a column or a scalar array; none if all are valid."""
+    """Raise an error for the first invalid entry of a column or a scalar array; none if all are valid.
+
+    `hint` is called only for an error.
+    """
     if invalid.any():
         place = int(np.argmax(invalid))
-        index = place + offset if column.ndim else None
-        raise InvalidInputError(argument, requirement, value=column.reshape(-1)[place].item(), index=index)
+        value, index = column.reshape(-1)[place].item(), place + offset if column.ndim else None
+        raise InvalidInputError(argument, requirement, value=value, index=index, hint=hint())
+
+
+def refuse_cells(
+    argument: str, requirement: str, table: NDArray[Any], invalid: NDArray[np.bool_], *, hint: Callable[[], str] = str
+) -> None:
+    """The same for a table; the error names the column."""
+    if invalid.any():
+        place = int(np.argmax(invalid)) % table.shape[1]  # in the first row that has an invalid entry
+        refuse_entries(f"{argument}[:, {place}]", requirement, table[:, place], invalid[:, place], hint=hint)
 
 
 def refuse_missing(argument: str, entry: str, index: int) -> NoReturn:
     """Raise an error for a missing entry; `entry` says how the container represents it."""
-    raise InvalidInputError(argument, "must not have missing entries", found=f"got {entry}", index=index)
+    found = f"got {entry}"
+    raise InvalidInputError(argument, "must not have missing entries", found=found, index=index, hint=DROP_ROWS)
 
 
-def check_count(argument: str, number: object, least: int) -> int:
-    """An integer of at least this; the caller treats None."""
-    requirement = f"must be an integer >= {least} or None"
+def missing_extra(purpose: str, package: str, extra: str = "") -> ImportError:
+    """The error for an optional library that is not installed; `extra` is the extra of this package that needs it."""
+    way = f"pip install 'staircase_fast[{extra}]'" if RELEASED else f"pip install '.[{extra}]' in a checkout"
+    return ImportError(f"{purpose} needs {package}, which is not installed{f': {way}' if extra else ''}.")
+
+
+def check_count(argument: str, number: object, least: int, others: str = " or None") -> int:
+    """An integer of at least this; the caller treats the `others` that are allowed."""
+    requirement = f"must be an integer >= {least}{others}"
     try:
         found = operator.index(number)  # type: ignore[arg-type]
     except TypeError:
@@ -145,9 +175,10 @@ def check_count(argument: str, number: object, least: int) -> int:
 
 @contextmanager
 def arguments_named(**names: str) -> Iterator[None]:
-    """Replace argument names in the errors that are raised inside."""
+    """Replace argument names in the errors that are raised inside, and in their hints."""
     try:
         yield
     except InvalidInputError as error:
         error.argument, error.other = (names.get(name, name) for name in (error.argument, error.other))
+        error.hint = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), error.hint)
         raise

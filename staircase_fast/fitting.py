@@ -310,6 +310,7 @@ def isotonic_regression(
             return IsotonicResult(*few)
     targets = inputs.read_targets("y", y)
     w = inputs.read_weights("weights", weights, "y", targets)
+    inputs.check_same_index(y=y, weights=weights)
     n = len(targets)
     checks.check_parameter_length(the_loss, n)
     workers = threads.num_threads(n_threads, n)

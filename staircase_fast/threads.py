@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
-from staircase_fast.errors import InvalidInputError, check_count
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, check_count
 
 ROWS_EACH = 1 << 18  # fewer rows are done before a thread has started
 _VARIABLE = "STAIRCASE_FAST_NUM_THREADS"
@@ -26,8 +26,8 @@ def set_num_threads(n: int | None) -> None:
     Parameters
     ----------
     n : int or None
-        At least 1.  None restores the initial default: the value of the environment variable
-        STAIRCASE_FAST_NUM_THREADS, or the number of processors that this process may use.
+        At least 1, or -1 for all processors that this process may use.  None restores the initial default: the value
+        of the environment variable STAIRCASE_FAST_NUM_THREADS, or all processors.
 
     Notes
     -----
@@ -44,7 +44,7 @@ def set_num_threads(n: int | None) -> None:
     >>> sf.set_num_threads(None)
     """
     global _default  # noqa: PLW0603  (a setting of the process)
-    _default = None if n is None else check_count("n", n, 1)
+    _default = None if n is None else _check_threads("n", n)
 
 
 def get_num_threads() -> int:
@@ -60,19 +60,36 @@ def get_num_threads() -> int:
         return _default
     variable = os.environ.get(_VARIABLE)
     if variable:
+        if variable.strip() == "-1":
+            return _n_processors()
         if not variable.isdecimal() or int(variable) < 1:
-            requirement = f"the environment variable {_VARIABLE} must be an integer >= 1"
+            requirement = f"the environment variable {_VARIABLE} must be an integer >= 1, or -1 for all processors"
             raise InvalidInputError("", requirement, value=variable)
         return int(variable)
+    return _n_processors()
+
+
+def _n_processors() -> int:
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
+def _check_threads(argument: str, n: object) -> int:
+    """A number of threads; -1 means one for each processor, as in scikit-learn."""
+    try:
+        return check_count(argument, n, 1, ", -1 for all processors, or None")
+    except InvalidInputError as error:
+        if error.value == -1 and not isinstance(error, InvalidTypeError):
+            return _n_processors()
+        raise
+
+
 def num_threads(n_threads: int | None, n_rows: int) -> int:
     """The number of threads for a call with this argument.  Small calls do not ask the system, which is slow."""
     if n_threads is not None:
-        return check_count("n_threads", n_threads, 1)
+        return _check_threads("n_threads", n_threads)
     return get_num_threads() if n_rows >= ROWS_EACH else 1
 
 

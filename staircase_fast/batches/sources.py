@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.columns import made_by
-from staircase_fast.inputs.options import import_optional
+from staircase_fast.inputs.options import import_optional, refuse_column
 
 BATCH_ROWS = 1 << 17
 _BYTES_PER_LINE = 20  # of text, to guess the number of rows
@@ -52,9 +52,11 @@ def source_of(given: Any, columns: list[str]) -> Source:
     if made_by("pyarrow", given) and hasattr(given, "to_batches"):
         return _batches(given.to_batches(max_chunksize=BATCH_ROWS))
     if made_by("polars", given) and hasattr(given, "collect_batches"):
+        _check_names(None, given.collect_schema().names(), columns)
         chosen = given.select(columns) if columns else given
         return _iterators(lambda: iter(chosen.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False)))
     if hasattr(given, "to_arrow_reader"):  # DuckDB
+        _check_names(None, given.columns, columns)
         return _iterators(lambda: iter(_duckdb_reader(given, columns)))
     if made_by("pandas", given) or made_by("polars", given) or isinstance(given, Mapping):
         return _batches([given])
@@ -109,6 +111,7 @@ def _duckdb_reader(relation: Any, columns: list[str]) -> Any:
 
 def _dataset(dataset: Any, columns: list[str]) -> Source:
     """The fragments of a pyarrow Dataset; those of Parquet files are divided into row groups."""
+    _check_names(None, dataset.schema.names, columns)
     fragments: list[Any] = []
     for fragment in dataset.get_fragments():
         fragments += fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
@@ -215,8 +218,9 @@ def _read_text(path: str, columns: list[str]) -> Iterator[Any]:
     try:
         reader = csv.open_csv(path, parse_options=options, convert_options=csv.ConvertOptions(include_columns=columns))
         yield from reader
-    except pa.ArrowKeyError as error:
-        raise InvalidInputError("", str(error).rstrip("."), file=path) from None
+    except pa.ArrowKeyError:
+        _check_names(path, csv.open_csv(path, parse_options=options).schema.names, columns)
+        raise
     except pa.ArrowInvalid as error:
         raise InvalidInputError("", "the text cannot be parsed", found=str(error).rstrip("."), file=path) from None
 
@@ -236,11 +240,10 @@ def _read_arrow(path: str, columns: list[str]) -> Iterator[Any]:
             yield batch.select(columns) if columns else batch
 
 
-def _check_names(file: str, names: list[str], columns: list[str]) -> None:
+def _check_names(file: str | None, names: list[str], columns: list[str]) -> None:
     for column in columns:
         if column not in names:
-            shown = ", ".join(map(repr, names[:50]))
-            raise InvalidInputError("", f"there is no column {column!r}", found=f"the columns are {shown}", file=file)
+            refuse_column(column, names, file)
 
 
 def columns_of(batch: Batch, names: tuple[str | None, str | None, str | None]) -> tuple[Any, Any, Any]:

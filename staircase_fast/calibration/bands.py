@@ -135,7 +135,8 @@ def check_band_options(
         raise InvalidInputError("simultaneous", "must be True for confidence bands", value=simultaneous, hint=hint)
     share = check_number("level", level)
     if not 0 < share < 1:
-        raise InvalidInputError("level", "must be > 0 and < 1", value=level)
+        hint = f"Did you mean {share / 100:g}?" if 1 < share < 100 else ""
+        raise InvalidInputError("level", "must be > 0 and < 1", value=level, hint=hint)
     if kind == "pointwise":
         quantile_of(share)
     try:

@@ -13,7 +13,7 @@ from staircase_fast.calibration.pair_steps import Floats, PairSteps, fit_pair_st
 from staircase_fast.calibration.venn_abers import Predictor, ProbabilityPair, Rule, VennAbers, counted, merged
 from staircase_fast.errors import InvalidInputError, refuse_entries
 from staircase_fast.inputs.columns import read_column
-from staircase_fast.inputs.rows import check_no_nan, check_same_length
+from staircase_fast.inputs.rows import check_no_nan, check_same_index, check_same_length
 from staircase_fast.staircase.steps import read_queries
 from staircase_fast.storage import documents
 from staircase_fast.typing import ColumnLike, public_class
@@ -103,6 +103,7 @@ class CrossVennAbers(Predictor[tuple[tuple[int, ...], tuple[VennAbers, ...]]]):
             refuse_entries("folds", "must be integers", given, (np.floor(given) != given) | ~(np.abs(given) < 2.0**53))
         numbers = given.astype(np.int64)
         check_same_length("scores", present, "folds", numbers)
+        check_same_index(scores=scores, labels=labels, folds=folds)
         lost = ~np.isin(numbers, numbers[present])
         refuse_entries("folds", "must each have a row with `sample_weight` > 0", numbers, lost)
 

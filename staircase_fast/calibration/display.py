@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.calibration.reliability import Reliability, reliability
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named
+from staircase_fast.inputs.options import refuse_choice
 from staircase_fast.typing import Axes, ColumnLike, public_class
 
 _PROBABILITIES = ("brier", "log", "log_loss")  # scores whose targets are classes
@@ -167,7 +168,7 @@ class ReliabilityDisplay:
                 raise InvalidInputError("estimator", "must have been fitted to two classes", found=found)
             pos_label = classes[1] if pos_label is None else pos_label
             if pos_label not in classes.tolist():
-                raise InvalidInputError("pos_label", f"must be one of {classes.tolist()}", value=pos_label)
+                refuse_choice("pos_label", pos_label, classes.tolist())
             forecasts = np.asarray(estimator.predict_proba(X))[:, classes.tolist().index(pos_label)]
         return cls.from_predictions(
             y, forecasts, sample_weight=sample_weight, pos_label=pos_label, ax=ax, plot_options=plot_options,
@@ -231,7 +232,10 @@ def _labels(y_true: Any, pos_label: Any) -> NDArray[Any]:
     """Which rows have the forecast class; or the targets themselves, if they are numbers from 0 to 1."""
     column = np.asarray(y_true)
     if pos_label is not None:
-        return np.equal(column, pos_label)
+        positive = np.equal(column, pos_label)
+        if not positive.any() and len(classes := sorted(set(column.tolist()), key=str)) > 1:
+            refuse_choice("pos_label", pos_label, classes)
+        return positive
     if column.dtype.kind not in "biuf":
         found = f"got {sorted(set(column.tolist()), key=str)[:4]}"
         raise InvalidInputError("pos_label", "must be given unless the classes are 0 and 1, or -1 and 1", found=found)

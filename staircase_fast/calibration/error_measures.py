@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,18 @@ from staircase_fast import threads
 from staircase_fast.calibration.monotone_test import LEVEL, monotone_p_value
 from staircase_fast.calibration.pair_steps import read_labelled_rows
 from staircase_fast.calibration.smooth_error import SmoothError
-from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, check_count, refuse_entries
+from staircase_fast.errors import (
+    InvalidInputError,
+    InvalidTypeError,
+    arguments_named,
+    check_count,
+    refuse_cells,
+    refuse_entries,
+)
 from staircase_fast.fitting import isotonic_regression
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column, read_array, read_column
-from staircase_fast.inputs.rows import check_same_length
+from staircase_fast.inputs.rows import check_same_index, check_same_length
 from staircase_fast.typing import ColumnLike, public_class
 
 _Floats = NDArray[np.float64]
@@ -244,6 +253,7 @@ def calibration_errors(
         _warn(["label 1"] if found.monotone_p_value < LEVEL else [], found.monotone_p_value)
         return found
     codes = _check_table(table, targets)
+    check_same_index(scores=scores, targets=targets, sample_weight=sample_weight)
     n_classes = table.shape[1]
     top = np.argmax(table, axis=1)
     top_label = _errors_of(np.take_along_axis(table, top[:, np.newaxis], 1)[:, 0], codes == top, sample_weight, options)
@@ -264,9 +274,7 @@ class _Options(NamedTuple):
 
 def _check_options(n_bins: object, n_resamples: object, seed: Any, n_threads: int | None) -> _Options:
     for name, number, least in (("n_bins", n_bins, 1), ("n_resamples", n_resamples, 2)):
-        if number is None:
-            raise InvalidTypeError(name, f"must be an integer >= {least}", value=number)
-        check_count(name, number, least)
+        check_count(name, number, least, "")
     try:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     except (TypeError, ValueError):
@@ -279,8 +287,8 @@ def _check_table(table: Column, targets: ColumnLike) -> Column:
     if table.ndim != 2 or table.shape[1] < 2:
         requirement = "must have shape (n,) or (n, k) with k >= 2"
         raise InvalidInputError("scores", requirement, found=f"got shape {table.shape}")
-    flat = table.reshape(-1)
-    refuse_entries("scores", "must be between 0 and 1", flat, ~((flat >= 0) & (flat <= 1)))
+    hint = partial(hints.for_probabilities, "scores", table)
+    refuse_cells("scores", "must be between 0 and 1", table, ~((table >= 0) & (table <= 1)), hint=hint)
     sums = table.sum(axis=1, dtype=np.float64)
     refuse_entries("scores", "must have rows that sum to 1", sums, np.abs(sums - 1) > _SUM_ERROR)
     codes = read_column("targets", targets)
@@ -296,7 +304,8 @@ def _errors_of(
     with arguments_named(labels="targets"):
         rows, _ = read_labelled_rows(scores, targets, sample_weight)
     x, y, w = rows.scores.astype(np.float64), rows.targets, rows.weights
-    refuse_entries("scores", "must be between 0 and 1", x, (x < 0) | (x > 1))
+    hint = partial(hints.for_probabilities, "scores", x)
+    refuse_entries("scores", "must be between 0 and 1", x, (x < 0) | (x > 1), hint=hint)
     order = np.argsort(x)
     if len(w):
         w = w / w.max()

@@ -12,6 +12,7 @@ dispersion family with the mean of the curve at that score.  Sums of observation
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.bisection.samples import samples_of
 from staircase_fast.errors import InvalidInputError, refuse_entries
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.options import check_number
 from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses import GammaDeviance, Logistic, Loss, PoissonDeviance, SquaredError, TweedieDeviance
@@ -131,7 +133,7 @@ def observations_of(columns: Columns, loss: Loss, distribution: Distribution) ->
 
 def _check_whole(columns: Columns, distribution: Distribution) -> None:
     """Weights must count trials, and sums successes or events."""
-    _, y, w = columns
+    x, y, w = columns
     what = "trials" if distribution.family == "binomial" else "events"
     if len(w) and distribution.family == "binomial":
         requirement = "must be whole numbers of independent trials: no bounds are known for other weights of labels"
@@ -141,4 +143,5 @@ def _check_whole(columns: Columns, distribution: Distribution) -> None:
     requirement = f"times `sample_weight` must be whole numbers of {what}: no bounds are known otherwise"
     if not len(w):
         requirement = f"must be {'0 or 1' if what == 'trials' else 'whole numbers'}: no bounds are known otherwise"
-    refuse_entries("targets", requirement, y, (np.abs(sums - counts) > _CLOSE * counts) | (counts > _WHOLE))
+    invalid = (np.abs(sums - counts) > _CLOSE * counts) | (counts > _WHOLE)
+    refuse_entries("targets", requirement, y, invalid, hint=partial(hints.for_labels, "targets", y, x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from staircase_fast import threads
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent_of, joined_extent, order_of, scale_of
 from staircase_fast.calibration import _venn
 from staircase_fast.errors import InvalidInputError, arguments_named, refuse_entries
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column, read_column
 from staircase_fast.inputs.rows import check_same_length, check_weights, read_columns, read_scores, refuse_nan
 from staircase_fast.losses.rows import Rows
@@ -88,7 +90,7 @@ def read_labelled_rows(
         x, y, w = read_columns(scores, labels, sample_weight)
     order = order_of(x, 1)
     refuse_nan("scores", x, order.first_nan)
-    refuse_entries("labels", "must be 0 or 1", y, (y != 0) & (y != 1))
+    refuse_entries("labels", "must be 0 or 1", y, (y != 0) & (y != 1), hint=partial(hints.for_labels, "labels", y, x))
     extent = extent_of(w, 1) if len(w) else UNIT_WEIGHTS
     present = check_weights("sample_weight", w, extent)
     y = y.astype(np.uint8, copy=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +15,12 @@ from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.bisection import solve
 from staircase_fast.calibration.bands import Bands, check_band_options, make_bands
 from staircase_fast.calibration.decomposition import Histogram, decompose
-from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
+from staircase_fast.errors import InvalidTypeError, refuse_entries
 from staircase_fast.fitting import of_columns
+from staircase_fast.inputs import hints
+from staircase_fast.inputs.options import refuse_choice
 from staircase_fast.inputs.rows import Columns, check_no_nan, read_columns
-from staircase_fast.losses import BY_NAME, Loss, SquaredError, loss_of
+from staircase_fast.losses import BY_NAME, SYNONYMS, Loss, SquaredError, loss_of
 from staircase_fast.losses.parameters import range_text
 from staircase_fast.losses.rows import check_parameter_length, check_targets
 from staircase_fast.stack.sorted_rows import UNBOUNDED
@@ -320,8 +323,7 @@ def read_score(score: object) -> Loss:
     if isinstance(score, str) and score == Brier.name:
         return Brier()
     if isinstance(score, str) and score not in BY_NAME:
-        allowed = ", ".join(map(repr, (Brier.name, *BY_NAME)))
-        raise InvalidInputError("score", f"must be one of {allowed}", value=score)
+        refuse_choice("score", score, (Brier.name, *BY_NAME), SYNONYMS)
     loss = loss_of(score, "score")
     if not loss.has_values:
         raise InvalidTypeError("score", "must be a loss with known values", value=loss)
@@ -342,9 +344,10 @@ def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[floa
     low, high = loss.value_range
     if lowest < low or highest > high:
         within = f"must be {range_text(low, high)} for {loss.name}"
-        refuse_entries("scores", within, x, (x < low) | (x > high))
+        hint = partial(hints.for_probabilities, "scores", x) if high == 1 else str
+        refuse_entries("scores", within, x, (x < low) | (x > high), hint=hint)
     if isinstance(loss, Brier):  # the fit uses the squared error, which allows any targets
-        check_targets("targets", y, extent_of(y, n_threads), loss)
+        check_targets("targets", y, extent_of(y, n_threads), loss, x)
     return (0.0, 1.0) if loss.value_range == (0.0, 1.0) else (lowest, highest)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from staircase_fast.calibration.pair_steps import Floats
 from staircase_fast.calibration.venn_abers import NotFittedError, ProbabilityPair, Rule, VennAbers, merged
-from staircase_fast.errors import InvalidInputError, refuse_entries
+from staircase_fast.errors import DROP_ROWS, InvalidInputError, refuse_cells, refuse_entries
 from staircase_fast.inputs.columns import Column, read_array, read_column
 from staircase_fast.inputs.options import check_choice
-from staircase_fast.inputs.rows import check_same_length, read_weights
+from staircase_fast.inputs.rows import check_same_index, check_same_length, read_weights
 from staircase_fast.typing import ColumnLike, public_class
 
 Method = Literal["one_vs_rest", "one_vs_one", "coupled"]
@@ -129,6 +129,7 @@ class VennAbersMulticlass:
         known = (codes >= 0) & (codes < k) & (codes == np.floor(codes))
         refuse_entries("labels", f"must be classes from 0 to {k - 1}", codes, ~known)
         weights = read_weights("sample_weight", sample_weight, "scores", table)
+        check_same_index(scores=scores, labels=labels, sample_weight=sample_weight)
         pairs = self._method != "one_vs_rest"
         questions = tuple(itertools.combinations(range(k), 2)) if pairs else tuple((j,) for j in range(k))
         if pairs:
@@ -206,13 +207,14 @@ class VennAbersMulticlass:
         table = read_array("scores", scores)
         if table.ndim != 2 or table.shape[1] < 2 or (n_classes is not None and table.shape[1] != n_classes):
             shape = "(n, k) with k >= 2" if n_classes is None else f"(n, {n_classes})"
-            raise InvalidInputError("scores", f"must have shape {shape}", found=f"got shape {table.shape}")
-        flat = table.reshape(-1)
-        refuse_entries("scores", "must not be NaN", flat, np.isnan(flat))
+            hint = "Use `VennAbers` for two classes and one column of scores." if table.ndim == 1 else ""
+            raise InvalidInputError("scores", f"must have shape {shape}", found=f"got shape {table.shape}", hint=hint)
+        refuse_cells("scores", "must not be NaN", table, np.isnan(table), hint=lambda: DROP_ROWS)
         if self._method != "one_vs_rest":
-            refuse_entries("scores", "must be finite", flat, ~np.isfinite(flat))
+            refuse_cells("scores", "must be finite", table, ~np.isfinite(table))
             if self._scale == "probability":
-                refuse_entries("scores", "must be >= 0 (or pass scale='margin')", flat, flat < 0)
+                hint = "Are these logits? Pass scale='margin'."
+                refuse_cells("scores", "must be >= 0", table, table < 0, hint=lambda: hint)
         return table
 
     def _scores(self, table: Column, question: tuple[int, ...]) -> Column:

@@ -116,7 +116,7 @@ def certify(
     False
     """
     if not isinstance(stairs, Staircase):
-        raise InvalidTypeError("stairs", "must be a Staircase", value=stairs)
+        raise InvalidTypeError("stairs", "must be a Staircase", value=stairs, hint="Pass it before the scores.")
     given_loss = stairs.loss if loss is None else loss_of(loss)
     low, high = check_bounds(bounds)
     low, high = max(low, given_loss.value_range[0]), min(high, given_loss.value_range[1])

@@ -221,6 +221,10 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _threads(text: str) -> int:
+    return -1 if text.strip() == "-1" else _count(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="staircase-fast", description="Fast, exact isotonic regression and calibration of files.")
     parser.add_argument("--version", action="version", version=f"staircase-fast {__version__}")
@@ -287,7 +291,7 @@ def _command(
     command.add_argument("--format", choices=FORMATS, help="the format of pipes and of files with other extensions")
     separator = "between columns of text (default: a comma, or a tab in TSV)"
     command.add_argument("--delimiter", type=_delimiter, help=separator)
-    command.add_argument("--threads", type=_count, help="number of threads (default: all cores)")
+    command.add_argument("--threads", type=_threads, metavar="N", help="number of threads (default: -1, all cores)")
     command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.set_defaults(model=None, output=None)
     return command

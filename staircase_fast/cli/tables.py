@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from staircase_fast.errors import InvalidInputError
+from staircase_fast.inputs.options import refuse_column
 from staircase_fast.storage import files
 
 FORMATS = ("csv", "tsv", "parquet", "arrow")
@@ -173,10 +174,9 @@ def column_index(names: list[str], column: str) -> int:
     if count > 1:
         raise InvalidInputError("", f"column {column!r} appears {'twice' if count == 2 else f'{count} times'}")
     if not count:
-        shown = ", ".join(map(repr, names[:50])) + (f" and {len(names) - 50} more" if len(names) > 50 else "")
         separator = re.search(r"[,;|\t]", names[0]) if len(names) == 1 else None
         hint = f"If {separator[0]!r} separates the columns, use --delimiter." if separator else ""
-        raise InvalidInputError("", f"there is no column {column!r}", found=f"the columns are {shown}", hint=hint)
+        refuse_column(column, names, hint=hint)
     return names.index(column)
 
 

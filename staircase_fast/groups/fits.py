@@ -20,7 +20,15 @@ from staircase_fast.groups.readers import NO_RANKS, GroupColumn, group_column, r
 from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.inputs.columns import Column, read_array
 from staircase_fast.inputs.options import check_bounds, check_direction
-from staircase_fast.inputs.rows import NO_WEIGHTS, Columns, check_each_weight, check_no_nan, read_columns, read_weights
+from staircase_fast.inputs.rows import (
+    NO_WEIGHTS,
+    Columns,
+    check_each_weight,
+    check_no_nan,
+    check_same_index,
+    read_columns,
+    read_weights,
+)
 from staircase_fast.losses import Loss, SquaredError, loss_of
 from staircase_fast.losses.rows import check_is_comparable, check_parameter_length, check_targets, look_like_labels
 from staircase_fast.stack import survey
@@ -98,7 +106,9 @@ def fit_groups(
     options = _check_options(loss, increasing, bounds, n_threads)
     columns = read_columns(scores, targets, sample_weight)
     check_parameter_length(options.loss, len(columns[0]))
-    return _fit(columns, group_column(groups, len(columns[0])), options)
+    column = group_column(groups, len(columns[0]))
+    check_same_index(scores=scores, targets=targets, groups=groups)
+    return _fit(columns, column, options)
 
 
 def _check_options(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Options:
@@ -176,6 +186,7 @@ def _read_tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
     if x.shape != y.shape:
         found = f"got {x.shape[::-1]} and {y.shape[::-1]}"
         raise InvalidInputError("scores", "must have the same shape", other="targets", found=found)
+    check_same_index(scores=scores, targets=targets)
     if sample_weight is None:
         return x, y, NO_WEIGHTS
     w = read_array("sample_weight", sample_weight)
@@ -186,6 +197,7 @@ def _read_tables(scores: Any, targets: Any, sample_weight: Any) -> Columns:
     if x.shape != w.shape:
         requirement = f"must have one entry per row, or the shape of `scores`, {x.shape[::-1]}"
         raise InvalidInputError("sample_weight", requirement, found=f"got {w.shape[::-1]}")
+    check_same_index(scores=scores, sample_weight=sample_weight)
     return x, y, w
 
 
@@ -220,7 +232,7 @@ def check_entries(x: Column, y: Column, w: Column, loss: Loss, n_threads: int) -
     w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
     check_each_weight("sample_weight", w, w_extent)
     y_extent = extent_of(y, n_threads)
-    check_targets("targets", y, y_extent, loss)
+    check_targets("targets", y, y_extent, loss, x)
     return y_extent, w_extent
 
 

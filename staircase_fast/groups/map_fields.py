@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.groups.readers import Key, check_key, check_signs
 from staircase_fast.inputs.columns import read_column
+from staircase_fast.inputs.options import listed
 from staircase_fast.inputs.rows import read_scores
 from staircase_fast.losses import Loss
 from staircase_fast.losses.rows import check_parameter_length
@@ -103,7 +104,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     documents.known_fields(arrays, _WHAT, ("keys", *_ARRAYS), (*_MORE_ARRAYS, "key_ends"))
     kind, keys, ends = header["keys"], arrays.pop("keys"), arrays.pop("key_ends", None)
     if not isinstance(kind, str) or kind not in _KEY_TYPES:
-        refuse_field("keys", f"must be one of {', '.join(map(repr, _KEY_TYPES))}", value=kind)
+        refuse_field("keys", f"must be one of {listed(list(_KEY_TYPES))}", value=kind)
     if keys.dtype not in map(np.dtype, _KEY_TYPES[kind].split()) or (ends is None) == (kind == "str"):
         refuse_field("keys", f"must be of kind {kind}", found=f"got {keys.dtype}")
     return {"keys": keys.tolist() if ends is None else _split_text(keys, ends), "loss": loss, **arrays}

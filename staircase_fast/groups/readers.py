@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_missing
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column, as_array, as_exact_float, exports_arrow, made_by, read_array
 
 Key = bool | int | str
@@ -58,7 +59,8 @@ def group_column(given: Any, n: int) -> GroupColumn:
         given = np.asarray(given, dtype=object) if array.dtype.kind == "f" else array
     shape = given.shape if hasattr(given, "shape") else (len(given),)
     if len(shape) != 1:
-        raise InvalidInputError("groups", "must be one-dimensional", found=f"got shape {shape}")
+        hint = hints.for_shape("groups", given, shape)
+        raise InvalidInputError("groups", "must be one-dimensional", found=f"got shape {shape}", hint=hint)
     if shape[0] != n:
         found = f"got {n} and {shape[0]} entries"
         raise InvalidInputError("scores", "must have one entry per row", other="groups", found=found)
@@ -86,7 +88,8 @@ def check_key(argument: str, key: Any, index: int) -> Key:
     key = key.item() if isinstance(key, np.floating) else key
     if key is None or type(key).__name__ in ("NAType", "NaTType") or (isinstance(key, float) and math.isnan(key)):
         refuse_missing(argument, repr(key), index)
-    raise InvalidTypeError(argument, "must be integers, strings or bools", value=key, index=index)
+    hint = "Convert floats to integers or text first." if isinstance(key, float) else ""
+    raise InvalidTypeError(argument, "must be integers, strings or bools", value=key, index=index, hint=hint)
 
 
 def _check_keys(keys: list[Any], row_of: Callable[[int], int]) -> list[Key]:
@@ -214,7 +217,10 @@ def read_table(argument: str, given: Any, *, exact: bool = False) -> Column:
     """A transposed table of numbers: each row of the result is a column of the input."""
     array = read_array(argument, given, exact=exact)
     if array.ndim != 2:
-        raise InvalidInputError(argument, "must have rows and columns", found=f"got shape {array.shape}")
+        hint = "Use `fit` for one column."
+        if argument == "targets":
+            hint = "Pass a column per class, for example `np.equal.outer(targets, np.unique(targets))`."
+        raise InvalidInputError(argument, "must have rows and columns", found=f"got shape {array.shape}", hint=hint)
     if 0 in array.shape:
         found = f"got shape {array.shape}"
         raise InvalidInputError(argument, "must have at least one row and one column", found=found)

@@ -16,8 +16,8 @@ from staircase_fast.groups import _evaluate, map_fields
 from staircase_fast.groups.map_fields import Fields
 from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
 from staircase_fast.inputs.columns import Column, read_float_column
-from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional
-from staircase_fast.inputs.rows import refuse_nan
+from staircase_fast.inputs.options import check_choice, check_interpolation, did_you_mean, import_optional
+from staircase_fast.inputs.rows import check_same_index, refuse_nan
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps, centered_ends
@@ -203,6 +203,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
             raise InvalidTypeError("default", "must be a Staircase or None", value=default)
         queries = read_float_column("scores", scores)
         column = group_column(groups, len(queries))
+        check_same_index(scores=scores, groups=groups)
         workers = threads.num_threads(n_threads, len(queries))
         if not len(queries):
             return np.empty(0)
@@ -214,7 +215,8 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
             if default is None:
                 group, row = column.key_of(int(column.numbers[unseen[0]])), int(unseen[0])
                 found = "pass `default=` for unseen groups"
-                raise InvalidInputError("", "was not fitted", found=found, group=group, index=row)
+                hint = did_you_mean(group, self._keys)
+                raise InvalidInputError("", "was not fitted", found=found, group=group, index=row, hint=hint)
             result[unseen] = default.predict(
                 queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
             )

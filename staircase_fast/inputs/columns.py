@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries, refuse_missing
+from staircase_fast.inputs import hints
 
 Column = NDArray[Any]
 
@@ -41,7 +42,7 @@ def reading(name: str, what: str) -> Iterator[None]:
 
 def unreadable(name: str, what: str, error: Exception) -> NoReturn:
     """Raise an error for data that another library could not read."""
-    reason = (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+    reason = ((error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__).rstrip(".")
     kind = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
     raise kind(name, f"must be {what}", found=reason) from error
 
@@ -60,7 +61,8 @@ def read_column(name: str, values: Any, *, exact: bool = False) -> Column:
     """A contiguous column of numbers; see `read_array`."""
     array = read_array(name, values, exact=exact)
     if array.ndim != 1:
-        raise InvalidInputError(name, "must be one-dimensional", found=f"got shape {array.shape}")
+        hint = hints.for_shape(name, values, array.shape)
+        raise InvalidInputError(name, "must be one-dimensional", found=f"got shape {array.shape}", hint=hint)
     return np.ascontiguousarray(array)
 
 
@@ -182,4 +184,5 @@ def _no_number(name: str, array: Column, index: int) -> NoReturn:
     if isinstance(entry, int):
         found = f"got an integer of {entry.bit_length()} bits"
         raise InvalidTypeError(name, "must be within float64", found=found, index=place) from None
-    raise InvalidTypeError(name, "must be real numbers", value=entry, index=place) from None
+    hint = hints.for_entry(name, entry) if array.ndim else hints.for_object(name, entry)
+    raise InvalidTypeError(name, "must be real numbers", value=entry, index=place, hint=hint) from None

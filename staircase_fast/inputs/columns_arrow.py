@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidTypeError, refuse_missing
-from staircase_fast.inputs import _arrow
+from staircase_fast.inputs import _arrow, hints
 from staircase_fast.inputs.columns import Column, reading, side_by_side
 from staircase_fast.inputs.options import import_optional
 
@@ -109,7 +109,7 @@ def _refuse_kind(name: str, kind: str, given: Any) -> NoReturn:
         with reading(name, "real numbers"):
             first = given[0]
             first = first.as_py() if hasattr(first, "as_py") else first
-        raise InvalidTypeError(name, "must be real numbers", value=first, index=0)
+        raise InvalidTypeError(name, "must be real numbers", value=first, index=0, hint=hints.for_entry(name, first))
     raise InvalidTypeError(name, "must be real numbers", found=f"got {words or f'Arrow data of type {kind}'}")
 
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Collection, Mapping
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NoReturn
 
 import numpy as np
 
-from staircase_fast.errors import InvalidInputError, InvalidTypeError, check_count
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, check_count, missing_extra, shown
+
+_MOST_LISTED = 20  # choices in a message
+_LONGEST_WORD = 50  # characters that are compared with choices
+_MOST_COMPARED = 10_000  # choices
+_NO_SYNONYMS: Mapping[str, object] = MappingProxyType({})
+_DIRECTIONS = {"increasing": True, "ascending": True, "1": True, "decreasing": False, "descending": False, "0": False}
+_DIRECTIONS["-1"] = False
 
 
 def check_direction(increasing: object, *, auto: bool) -> bool | None:
@@ -17,7 +27,8 @@ def check_direction(increasing: object, *, auto: bool) -> bool | None:
     if auto and isinstance(increasing, str) and increasing == "auto":
         return None
     allowed = "True, False or 'auto'" if auto else "True or False"
-    raise InvalidInputError("increasing", f"must be {allowed}", value=increasing)
+    hint = did_you_mean(increasing, (True, False, "auto") if auto else (True, False), _DIRECTIONS)
+    raise InvalidInputError("increasing", f"must be {allowed}", value=increasing, hint=hint)
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
@@ -30,7 +41,9 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):
         raise InvalidTypeError("bounds", "must be a pair (lo, hi) of numbers or None", value=bounds) from None
     if not pair[0] <= pair[1] or pair[0] == math.inf or pair[1] == -math.inf:
-        raise InvalidInputError("bounds", "must be a pair with lo <= hi and a number between them", value=bounds)
+        hint = f"Did you mean ({pair[1]:g}, {pair[0]:g})?" if pair[1] < pair[0] else ""
+        requirement = "must be a pair with lo <= hi and a number between them"
+        raise InvalidInputError("bounds", requirement, value=bounds, hint=hint)
     return pair
 
 
@@ -95,9 +108,46 @@ def check_round_count(max_rounds: object) -> float:
 
 def check_choice(argument: str, choice: object, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
-    if isinstance(choice, str) and choice in allowed:
-        return choice
-    raise InvalidInputError(argument, f"must be one of {', '.join(map(repr, allowed))}", value=choice)
+    if not isinstance(choice, str) or choice not in allowed:
+        refuse_choice(argument, choice, allowed)
+    return choice
+
+
+def refuse_choice(
+    argument: str,
+    choice: object,
+    allowed: Collection[object],
+    synonyms: Mapping[str, object] = _NO_SYNONYMS,
+    *,
+    what: str = "one of",
+) -> NoReturn:
+    """Raise an error for a choice that is not allowed, and suggest the one that was probably meant."""
+    hint = did_you_mean(choice, allowed, synonyms)
+    raise InvalidInputError(argument, f"must be {what} {listed(allowed)}", value=choice, hint=hint)
+
+
+def refuse_column(name: object, columns: Collection[object], file: str | None = None, hint: str = "") -> NoReturn:
+    """Raise an error for a column that a table does not have; without a `hint`, similar names are suggested."""
+    hint = hint or did_you_mean(name, columns)
+    found = f"the columns are {listed(columns)}"
+    raise InvalidInputError("", f"there is no column {shown(name)}", found=found, file=file, hint=hint)
+
+
+def did_you_mean(word: object, choices: Collection[object], synonyms: Mapping[str, object] = _NO_SYNONYMS) -> str:
+    """A question that suggests the most similar choice; empty if none is similar, or if comparing them took long."""
+    if not isinstance(word, (str, int)) or len(shown(word)) > _LONGEST_WORD or len(choices) > _MOST_COMPARED:
+        return ""
+    import difflib  # slow to import
+
+    known = {**synonyms, **{str(choice).lower(): choice for choice in choices}}
+    match = difflib.get_close_matches(str(word).strip().lower(), known, n=1)
+    return f"Did you mean {known[match[0]]!r}?" if match else ""
+
+
+def listed(choices: Collection[object]) -> str:
+    """The choices as they appear in a message: the first of them, if there are many."""
+    more = len(choices) - _MOST_LISTED
+    return ", ".join(map(shown, islice(choices, _MOST_LISTED))) + (f" and {more} more" if more > 0 else "")
 
 
 def check_interpolation(interpolation: object) -> str:
@@ -120,5 +170,4 @@ def import_optional(name: str, purpose: str, extra: str = "") -> Any:
         return importlib.import_module(name)
     except ImportError:
         package = "scikit-learn" if name.startswith("sklearn") else name.partition(".")[0]
-        way = f": pip install 'staircase_fast[{extra}]'" if extra else ""
-        raise ImportError(f"{purpose} needs {package}, which is not installed{way}.") from None
+        raise missing_extra(purpose, package, extra) from None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent, order_of
-from staircase_fast.errors import InvalidInputError, refuse_entries
+from staircase_fast.errors import DROP_ROWS, InvalidInputError, refuse_entries, shown
 from staircase_fast.inputs.columns import Column, read_column, read_float_column
 from staircase_fast.typing import ColumnLike
 
@@ -23,7 +25,9 @@ def read_columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnL
     check_same_length("scores", x, "targets", y)
     if len(x) == 0:
         raise InvalidInputError("scores", "must have at least one row", found="got none")
-    return x, y, read_weights("sample_weight", sample_weight, "scores", x)
+    w = read_weights("sample_weight", sample_weight, "scores", x)
+    check_same_index(scores=scores, targets=targets, sample_weight=sample_weight)
+    return x, y, w
 
 
 def copy_targets_and_weights(columns: Columns) -> Columns:
@@ -91,6 +95,24 @@ def check_same_length(argument: str, column: Column, other_argument: str, other:
         raise InvalidInputError(argument, "must have one entry per row", other=other_argument, found=found)
 
 
+def check_same_index(**columns: Any) -> None:
+    """Columns of pandas must have equal indexes, because rows are matched by position.  Their lengths are equal."""
+    indexes = {name: column.index for name, column in columns.items() if hasattr(type(column), "iloc")}
+    if len(indexes) < 2:
+        return
+    (first, wanted), *others = indexes.items()
+    for name, index in others:
+        if not wanted.equals(index):
+            rows = range(len(index))
+            place = bisect.bisect_left(rows, True, key=lambda row: not wanted[: row + 1].equals(index[: row + 1]))
+            hint = (
+                f"Rows are matched by position. Use `{name}.loc[{first}.index]` to match them by label, or "
+                "`.reset_index(drop=True)` on each if their rows are in the same order."
+            )
+            found = f"got labels {shown(wanted[place])} and {shown(index[place])}"
+            raise InvalidInputError(first, "must have the same index", other=name, found=found, index=place, hint=hint)
+
+
 def check_no_nan(argument: str, x: Column, n_threads: int) -> None:
     """No entry may be NaN."""
     if len(x):
@@ -100,4 +122,5 @@ def check_no_nan(argument: str, x: Column, n_threads: int) -> None:
 def refuse_nan(argument: str, x: Column, first_nan: int) -> None:
     """Raise an error for the NaN at this index; -1 means that there is none."""
     if first_nan >= 0:
-        raise InvalidInputError(argument, "must not be NaN", value=x[first_nan].item(), index=first_nan)
+        value = x[first_nan].item()
+        raise InvalidInputError(argument, "must not be NaN", value=value, index=first_nan, hint=DROP_ROWS)

@@ -7,9 +7,11 @@ so that derivatives neither overflow nor underflow.  CONTRIBUTING.md says how to
 Tests: tests/losses.
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.inputs.options import refuse_choice
 from staircase_fast.losses import builtin
 from staircase_fast.losses.base import Loss
 from staircase_fast.losses.builtin import *  # noqa: F403  (the names in its `__all__`)
@@ -30,6 +32,11 @@ for _number, _loss in enumerate(_BUILTIN):
     _loss.kind = _number
 
 BY_NAME = {loss.name: loss for loss in _BUILTIN} | {"squared": builtin.SquaredError, "log": builtin.LogLoss}
+SYNONYMS = dict.fromkeys(("mse", "l2", "mean_squared_error", "brier"), "squared")
+SYNONYMS |= dict.fromkeys(("bce", "cross_entropy", "binary_crossentropy", "bernoulli"), "log")
+SYNONYMS |= dict.fromkeys(("mae", "l1", "absolute_error", "pinball", "median"), "quantile")
+"""Names that other libraries use."""
+
 WITHOUT_DEFAULT = tuple(loss for loss in _BUILTIN if loss.parameter and not loss.__init__.__defaults__)
 """Losses whose parameter has no default."""
 
@@ -40,6 +47,8 @@ def loss_of(given: object, argument: str = "loss") -> Loss:
         return given
     if not isinstance(given, str):
         hint = "Pass an object such as Huber(1.5), or a function in Custom(derivative)." if callable(given) else ""
+        if isinstance(given, type) and given in _BUILTIN:
+            hint = f"Pass an object: {given.__name__}({given.parameter if given in WITHOUT_DEFAULT else ''})."
         raise InvalidTypeError(argument, "must be a name or a loss object", value=given, hint=hint)
     kind = loss_class(given, argument)
     if kind in WITHOUT_DEFAULT:
@@ -51,5 +60,9 @@ def loss_of(given: object, argument: str = "loss") -> Loss:
 def loss_class(name: str, argument: str = "loss") -> type[Loss]:
     """The class of a built-in loss."""
     if name not in BY_NAME:
-        raise InvalidInputError(argument, f"must be one of {', '.join(map(repr, BY_NAME))}", value=name)
+        with_parameter = re.fullmatch(r"(\w+)[:(](.*?)\)?", name)
+        if with_parameter and with_parameter[1] in BY_NAME:
+            hint = f"Pass an object: losses.{BY_NAME[with_parameter[1]].__name__}({with_parameter[2]})."
+            raise InvalidInputError(argument, "must be a name without parameters", value=name, hint=hint)
+        refuse_choice(argument, name, BY_NAME, SYNONYMS)
     return BY_NAME[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.rows import check_weights, refuse_nan
 from staircase_fast.losses import units
@@ -44,7 +46,7 @@ def check_rows(
         w_extent = extent_of(w, n_threads) if len(w) else UNIT_WEIGHTS
         buckets, y_extent = None, extent_of(y, n_threads)
     present = check_weights(arguments[1], w, w_extent)
-    check_targets(arguments[0], y, y_extent, loss)
+    check_targets(arguments[0], y, y_extent, loss, x)
     if present is not None:
         x, y, w, buckets = x[present], y[present], w[present], None
     return Rows(x, y, w, y_extent, w_extent, order, buckets)
@@ -77,13 +79,15 @@ def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
     return not len(w) and low <= 0 and high >= 1 and bool(np.all((first == 0) | (first == 1)))
 
 
-def check_targets(argument: str, y: Column, extent: Extent, loss: Loss) -> None:
-    """Targets must be finite and in the range of the loss."""
+def check_targets(argument: str, y: Column, extent: Extent, loss: Loss, x: Column | None = None) -> None:
+    """Targets must be finite and in the range of the loss; x are the scores of the same rows, if there are any."""
     if extent.first_bad >= 0:
         refuse_entries(argument, "must be finite", y, ~np.isfinite(y))
     low, high = loss.target_range
     if extent.lowest < low or extent.highest > high:
-        refuse_entries(argument, f"must be {range_text(low, high)} for {loss.name}", y, (y < low) | (y > high))
+        requirement = f"must be {range_text(low, high)} for {loss.name}"
+        hint = partial(hints.for_labels, argument, y, x) if (low, high) == (0, 1) else str
+        refuse_entries(argument, requirement, y, (y < low) | (y > high), hint=hint)
 
 
 def check_parameter_length(loss: Loss, n: int) -> None:

@@ -38,7 +38,7 @@ class StaircaseCalibrator(ScoreCalibrator):
         True: each split gives a classifier with its own staircases, and their probabilities are averaged.  False: one
         classifier is fitted to all rows, and its staircases to the scores of all splits.  "auto": True unless the
         estimator is frozen.
-    prior : {"none", "laplace", "jeffreys"}, default "none"
+    prior : {"none", "laplace", "jeffreys"} or None, default "none"
         With "none", a step with rows of only one class has probability 0 or 1, and the log loss of a row of another
         class is infinite.  "laplace" adds one row of each class to each step, "jeffreys" half a row (in units of
         weight).  Steps whose values are then not strictly monotone are pooled, with one prior per pooled step.
@@ -83,7 +83,7 @@ class StaircaseCalibrator(ScoreCalibrator):
         *,
         cv: Any = None,
         ensemble: bool | Literal["auto"] = "auto",
-        prior: Literal["none", "laplace", "jeffreys"] = "none",
+        prior: Literal["none", "laplace", "jeffreys"] | None = "none",
         interpolation: Interpolation = "linear",
         increasing: Direction = True,
         n_jobs: int | None = None,
@@ -163,6 +163,6 @@ class StaircaseCalibrator(ScoreCalibrator):
         return found[0] if len(found) == 1 else np.mean(found, axis=0)
 
     def _options(self) -> Options:
-        prior = check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))
+        prior = "none" if self.prior is None else check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))
         interpolation = check_interpolation(self.interpolation)
         return Options(self.increasing, PSEUDO_COUNTS[prior], interpolation, self.n_threads)

@@ -23,6 +23,7 @@ from pyspark.ml.util import (
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from staircase_fast.inputs.options import refuse_column
 from staircase_fast.spark.fits import fit
 from staircase_fast.spark.predictions import with_values
 from staircase_fast.staircase.result import Staircase
@@ -72,6 +73,8 @@ class _Parameters(HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol): 
     def _scores(self, df: DataFrame) -> Column:
         """The feature: an entry of a vector, or a number."""
         name = self.getFeaturesCol()
+        if name not in df.columns:
+            refuse_column(name, df.columns)
         if isinstance(df.schema[name].dataType, VectorUDT):
             return F.get(vector_to_array(F.col(name)), self.getFeatureIndex()).alias(name)
         return F.col(name)

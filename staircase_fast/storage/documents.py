@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.errors import shown as shown  # noqa: PLC0414  (for the rooms that describe fields)
+from staircase_fast.inputs.options import listed
 from staircase_fast.losses import BY_NAME, Custom, Loss, UpdateRule
 from staircase_fast.losses.custom import forgotten
 from staircase_fast.storage import files
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 _FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_rule": UpdateRule}
+_UPGRADE = "upgrade the package to read it."
+_NEWER = f"A newer version of staircase_fast wrote this; {_UPGRADE}"
+_PERHAPS_NEWER = f"If a newer version of staircase_fast wrote this, {_UPGRADE}"
 _MAX_NAME = 80  # characters of a field name in a message
 
 
@@ -118,7 +122,10 @@ def document_of(
         found = "this text is nested too deep"
         raise InvalidInputError("", f"{what} must be a flat JSON object", found=found) from None
     except ValueError as error:
-        raise InvalidInputError("", f"{what} must be JSON text", found=str(error).removesuffix(".")) from None
+        hint = "" if "{" in text else "Use `load` to read a file."
+        raise InvalidInputError(
+            "", f"{what} must be JSON text", found=str(error).removesuffix("."), hint=hint
+        ) from None
     if not isinstance(document, dict):
         raise InvalidInputError("", f"{what} must be a JSON object", found=f"got {type(document).__name__}")
     for name, wanted in zip(("format", "version"), kind, strict=True):
@@ -165,13 +172,18 @@ def known_fields(given: dict[str, Any], what: str, fields: tuple[str, ...], more
             refuse_field(name, "is missing")
     for name in given:
         if name not in (*fields, *more):
-            refuse_field(name, "is not known", found=f"{what} has {', '.join((*fields, *more))}")
+            refuse_field(name, "is not known", found=f"{what} has {', '.join((*fields, *more))}", hint=_PERHAPS_NEWER)
 
 
-def expect(name: str, given: object, wanted: object) -> None:
+def expect(name: str, given: object, wanted: Any) -> None:
     """Check that a field has the only allowed value."""
     if type(given) is not type(wanted) or given != wanted:
-        refuse_field(name, f"must be {wanted!r}", value=given)
+        hint = ""
+        if name == "version" and type(given) is int and given > wanted:
+            hint = _NEWER
+        elif name == "format" and str(given).startswith("staircase_fast"):
+            hint = "Another class of staircase_fast wrote this; read it with that class."
+        refuse_field(name, f"must be {wanted!r}", value=given, hint=hint)
 
 
 def plain_numbers(numbers: list[Any]) -> list[Any]:
@@ -196,7 +208,7 @@ def loss_from(given: object, *, functions: bool = False) -> Loss:
     if functions and isinstance(name, str) and name in _FUNCTIONS and not arguments:
         return _FUNCTIONS[name](forgotten)
     if not isinstance(name, str) or name not in BY_NAME:
-        refuse_field("loss", f"must name one of {', '.join(map(repr, BY_NAME))}", value=name)
+        refuse_field("loss", f"must name one of {listed(list(BY_NAME))}", value=name, hint=_PERHAPS_NEWER)
     try:
         return BY_NAME[name](**arguments)
     except (TypeError, ValueError) as error:

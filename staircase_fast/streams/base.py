@@ -12,7 +12,7 @@ from staircase_fast.arithmetic.exact import Extent, extent_of
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.columns import read_column, read_float_column
 from staircase_fast.inputs.options import check_direction
-from staircase_fast.inputs.rows import NO_WEIGHTS, Columns, check_same_length, read_weights
+from staircase_fast.inputs.rows import NO_WEIGHTS, Columns, check_same_index, check_same_length, read_weights
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.losses.rows import Rows, check_rows
 from staircase_fast.staircase.result import Staircase
@@ -93,7 +93,9 @@ def read_rows(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike
     x = read_float_column("scores", scores)
     y = read_column("targets", targets)
     check_same_length("scores", x, "targets", y)
-    return x, y, read_weights("sample_weight", sample_weight, "scores", x)
+    w = read_weights("sample_weight", sample_weight, "scores", x)
+    check_same_index(scores=scores, targets=targets, sample_weight=sample_weight)
+    return x, y, w
 
 
 def check_batch(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, loss: Loss) -> Rows | None:

@@ -118,6 +118,7 @@ class Online(Stream):
         Traceback (most recent call last):
             ...
         staircase_fast.InvalidInputError: `score` must be >= 0.5, the newest one; got 0.4.
+        Use `Accumulator` for rows in any order.
         """
         with self._lock:
             newest = self._blocks.newest
@@ -169,7 +170,7 @@ class Online(Stream):
         order = order_of(x, 1)
         refuse_nan("scores", x, order.first_nan)
         targets, weights = extent_of(y, 1), extent_of(w, 1) if len(w) else UNIT_WEIGHTS
-        check_targets("targets", y, targets, self._loss)
+        check_targets("targets", y, targets, self._loss, x)
         if (weights.first_bad, weights.lowest, weights.highest) == (-1, 0, 0):
             return
         present = check_weights("sample_weight", w, weights)
@@ -297,4 +298,5 @@ def _check_order(x: Column, newest: float, present: NDArray[np.bool_] | None) ->
     place = int(np.argmax(x < before))
     index = place if present is None else int(np.flatnonzero(present)[place])
     requirement = f"must be >= {before[place]}, the {'one before it' if place else 'newest one'}"
-    raise InvalidInputError("scores", requirement, value=x[place].item(), index=index)
+    hint = "Use `Accumulator` for rows in any order."
+    raise InvalidInputError("scores", requirement, value=x[place].item(), index=index, hint=hint)

@@ -12,7 +12,7 @@ from staircase_fast.arithmetic.exact import extent_of
 from staircase_fast.fitting import isotonic_regression
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_direction
-from staircase_fast.inputs.rows import check_weights, read_targets, read_weights
+from staircase_fast.inputs.rows import check_same_index, check_weights, read_targets, read_weights
 from staircase_fast.losses import SquaredError
 from staircase_fast.losses.rows import check_targets
 from staircase_fast.streams import _prefix
@@ -138,6 +138,7 @@ def _rows(y: ColumnLike, weights: ColumnLike | None) -> tuple[Column, Column]:
     """Read and check targets and weights."""
     targets = read_targets("y", y)
     w = read_weights("weights", weights, "y", targets)
+    check_same_index(y=y, weights=weights)
     check_targets("y", targets, extent_of(targets, 1), SquaredError())
     if len(w):
         check_weights("weights", w, extent_of(w, 1))

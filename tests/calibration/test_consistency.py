@@ -211,7 +211,7 @@ def test_a_bar_shows_progress_on_stderr(capsys):
 
 def test_without_tqdm_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"`progress=True` needs tqdm, .* pip install 'staircase_fast\[plot\]'"):
+    with pytest.raises(ImportError, match=r"`progress=True` needs tqdm, .* pip install '\.\[plot\]' in a checkout"):
         sf.reliability(FORECASTS, LABELS, bands="consistency", n_resamples=30, progress=True)
 
 

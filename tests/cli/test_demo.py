@@ -41,7 +41,7 @@ def test_the_tour_skips_libraries_that_are_not_installed(tmp_path, capsys, monke
         monkeypatch.setitem(sys.modules, name, None)
     assert arguments.main(["demo", "--rows", "2000", "--output", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "No report: this needs matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in shown
+    assert "No report: this needs matplotlib, which is not installed: pip install '.[plot]' in a checkout." in shown
     assert "No comparison: this needs scikit-learn, which is not installed: pip install" in shown
     assert not (tmp_path / "report.html").exists()
 

@@ -235,7 +235,7 @@ def test_an_error_leaves_neither_page_nor_picture(folder, tmp_path, capsys, monk
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     words[1] = str(folder / "new.parquet")
     assert arguments.main([*words, str(tmp_path / "a.png")]) == 1
-    assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
+    assert "matplotlib, which is not installed: pip install '.[plot]' in a checkout." in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
@@ -249,7 +249,7 @@ def test_without_matplotlib_there_are_only_numbers(folder, tmp_path, capsys, mon
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert report(capsys, folder / "new.parquet")["rows"] == 2000
     assert arguments.main(["report", str(folder / "new.parquet"), "--output", str(tmp_path / "a.html")]) == 1
-    assert "matplotlib, which is not installed: pip install 'staircase_fast[plot]'." in capsys.readouterr().err
+    assert "matplotlib, which is not installed: pip install '.[plot]' in a checkout." in capsys.readouterr().err
 
 
 def test_errors_about_values_of_the_model_do_not_name_a_column(tmp_path, capsys):

@@ -358,7 +358,7 @@ def test_the_package_does_not_import_dask():
 
 def test_without_dask_the_error_names_the_extra():
     done = run("import sys; sys.modules['dask'] = None; from staircase_fast import dask")
-    assert "needs dask, which is not installed: pip install 'staircase_fast[dask]'." in done.stderr
+    assert "needs dask, which is not installed: pip install '.[dask]' in a checkout." in done.stderr
 
 
 # Lost workers.

@@ -18,5 +18,5 @@ def test_the_package_imports_no_engine():
 
 def test_without_pyspark_an_error_names_the_extra():
     done = run("import sys; sys.modules['pyspark'] = None; import staircase_fast.spark")
-    text = "`staircase_fast.spark` needs pyspark, which is not installed: pip install 'staircase_fast[spark]'."
+    text = "`staircase_fast.spark` needs pyspark, which is not installed: pip install '.[spark]' in a checkout."
     assert done.stderr.strip().endswith(f"ImportError: {text}")

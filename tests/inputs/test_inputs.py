@@ -141,7 +141,7 @@ CONTAINERS = {
     ),
     "pyarrow runs": lambda column: pa.compute.run_end_encode(pa.array([9, *column]))[1:],
     "pandas Sparse": lambda column: pd.Series(pd.arrays.SparseArray(column)),
-    "pandas category": lambda column: pd.Series(column, index=column).astype("category"),
+    "pandas category": lambda column: pd.Series(column, index=range(7, -1, -1)).astype("category"),
     "pandas Categorical": pd.Categorical,
     "pandas dictionary[pyarrow]": lambda c: pd.Series(c, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))),
     "pandas array": lambda column: pd.array(column, dtype="Int8"),
@@ -448,9 +448,9 @@ REFUSED = {
     "DLPack that says no": (that_says_no([1, 2]), "`scores` must be an array that numpy can read; not today"),
     "tensor with gradients": (tensor_with_gradients([1, 2]), r"`scores` must be .*; call detach\(\) first"),
     "bytes": (b"\x01\x02", NOT_REAL + ".*x01"),
-    "nothing": (None, NOT_REAL + r"None\.$"),
-    "a set": ({1}, NOT_REAL + r"\{1\}\.$"),
-    "a large set": (set(range(1000)), NOT_REAL + r"\{0, 1, .{73}\.\.\.\.$"),
+    "nothing": (None, NOT_REAL + r"None\. Pass a list, an array or a column of numbers\.$"),
+    "a set": ({1}, NOT_REAL + r"\{1\}\. Pass `sorted\(scores\)`\.$"),
+    "a large set": (set(range(1000)), NOT_REAL + r"\{0, 1, .{73}\.\.\.\. Pass `sorted"),
     "an integer of many digits": ([1, 10**5000], "must be within float64; got an integer of 16610 bits at index 1"),
 }  # fmt: skip
 

@@ -145,4 +145,4 @@ def test_without_onnx_the_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError) as caught:
         sf.fit([1, 2], [1, 2]).to_onnx(path)
-    assert str(caught.value) == ("`to_onnx` needs onnx, which is not installed: pip install 'staircase_fast[onnx]'.")
+    assert str(caught.value) == ("`to_onnx` needs onnx, which is not installed: pip install '.[onnx]' in a checkout.")

@@ -270,7 +270,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
         monkeypatch.delitem(sys.modules, f"staircase_fast.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     for draw in (known().plot, sf.fit([1, 2], [1, 2]).plot):
-        with pytest.raises(ImportError, match=r"a plot needs matplotlib, .* pip install 'staircase_fast\[plot\]'"):
+        with pytest.raises(ImportError, match=r"a plot needs matplotlib, .* pip install '\.\[plot\]' in a checkout"):
             draw()
 
 
