@@ -1,10 +1,12 @@
 """Sphinx configuration for `make docs`.  Pictures and lists of names are generated into docs/made."""
 
+import contextlib
 import importlib
 import inspect
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from docutils import nodes
 from sphinx import addnodes
@@ -67,6 +69,16 @@ def make_pictures() -> None:
         importlib.import_module(name).draw().savefig(MADE / f"{name}.svg", metadata={"Date": None})
 
 
+def make_pictures_of_pages() -> None:
+    """Run the code of each page that draws pictures, in a folder of its own."""
+    pages = importlib.import_module("pages")
+    for page in sorted(HERE.rglob("*.md")):
+        if any(block.picture for block in pages.python_blocks(page)):
+            with TemporaryDirectory() as folder, contextlib.chdir(folder):
+                for name, figure in pages.run_page(page, {"__name__": page.stem}):
+                    figure.savefig(MADE / f"{name}.svg", metadata={"Date": None})
+
+
 def make_lists() -> None:
     """Write a page for each module that lists the names in its `__all__`."""
     for module in MODULES:
@@ -107,4 +119,5 @@ def setup(app: Sphinx) -> None:
     shutil.rmtree(MADE, ignore_errors=True)  # the page of a removed name would cause a warning
     MADE.mkdir()
     make_pictures()
+    make_pictures_of_pages()
     make_lists()

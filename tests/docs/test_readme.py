@@ -1,9 +1,8 @@
 """Every Python block of the README and of docs/ runs, in order and in one namespace, with the output it shows."""
 
-import ast
-import doctest
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +11,12 @@ import pytest
 
 import staircase_fast as sf
 
+sys.path.append(str(Path(__file__).parents[2] / "docs" / "pictures"))
+from pages import python_blocks, run_page
+
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OPTIONAL = ("betacal", "dask", "duckdb", "pyspark", "venn_abers")  # pages that import these may be skipped
-OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-def python_blocks(page: Path) -> list[tuple[int, str]]:
-    """The Python blocks of a page, each with the number of the line above it."""
-    text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    return [(text.count("\n", 0, block.start(1)), block[1]) for block in found]
-
-
-def run_prompts(page: Path, block: str, line: int, names: dict[str, Any]) -> None:
-    test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), line)
-    report: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append, clear_globs=False)
-    assert not report, "".join(report)
-    names.update(test.globs)
-
-
-def run_statements(page: Path, block: str, line: int, names: dict[str, Any]) -> None:
-    """Check the comment of an expression if it is a value ("True"), or "about" followed by numbers."""
-    for statement in ast.parse("\n" * line + block).body:
-        if not isinstance(statement, ast.Expr):
-            exec(compile(ast.Module([statement], []), str(page), "exec"), names)
-            continue
-        value = eval(compile(ast.Expression(statement.value), str(page), "eval"), names)
-        comment = block.splitlines()[statement.end_lineno - line - 1].encode()[statement.end_col_offset :].decode()
-        text = comment.strip().removeprefix("#").strip()
-        about = re.search(r"\babout (.*)", text)
-        if about:
-            assert np.allclose(value, ast.literal_eval(f"[{about[1]}]"), rtol=0, atol=0.01), (statement.lineno, value)
-        elif text in ("True", "False", "None"):
-            assert str(value) == text, (statement.lineno, value)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -61,8 +31,8 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     names: dict[str, Any] = {"__name__": page.stem}
     try:
         with np.errstate():  # importing venn_abers changes NumPy's settings
-            for line, block in python_blocks(page):
-                (run_prompts if block.startswith(">>>") else run_statements)(page, block, line, names)
+            for picture, figure in run_page(page, names):
+                figure.savefig(tmp_path / f"{picture}.svg")
     finally:
         sf.set_num_threads(None)  # a page changes it
 
