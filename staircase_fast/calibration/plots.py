@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from staircase_fast.calibration.reliability import number_text
 from staircase_fast.inputs.options import import_optional
 
 import_optional("matplotlib.axes", "a plot", extra="plot")
@@ -183,7 +184,7 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
     score = _NAMES.get(found.score_name) or found.score_name.replace("_", " ")
     parts = ("miscalibration", "discrimination", "uncertainty")
     names = "\n".join((f"mean {score}", *parts))
-    numbers = "\n".join(_short(getattr(found, name)) for name in ("mean_score", *parts))
+    numbers = "\n".join(number_text(getattr(found, name)) for name in ("mean_score", *parts))
     style: dict[str, Any] = {
         "va": "bottom" if taken else "top", "fontsize": "small", "linespacing": 1.35, "color": _INK, "zorder": 5,
     }  # fmt: skip
@@ -196,7 +197,3 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
     else:
         first = ax.text(low + 0.01 * (high - low), high, names, ha="left", **left)
         ax.annotate(numbers, (1, 1), (_BETWEEN, 0), xycoords=first, ha="left", **beside, **right)
-
-
-def _short(number: float) -> str:
-    return f"{number:.4f}" if 1e-4 <= abs(number) < 1e3 or number == 0 else f"{number:.3g}"

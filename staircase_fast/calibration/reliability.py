@@ -311,6 +311,11 @@ def reliability(
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, found)
 
 
+def number_text(number: float) -> str:
+    """A number in diagrams and reports: six digits, or a whole number with commas."""
+    return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
+
+
 def _plain(value: Any) -> Any:
     """Numbers as plain Python objects for JSON."""
     if isinstance(value, np.ndarray):

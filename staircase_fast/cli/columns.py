@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.cli.labels import current_labels, hint_at_positive
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_missing
 from staircase_fast.inputs import columns_arrow
 from staircase_fast.inputs.columns import Column
@@ -20,6 +21,13 @@ def numbers(argument: str, given: Any) -> Column:
     from pyarrow import types
 
     given = _decoded(given)
+    if argument == "targets" and (labels := current_labels()):
+        from pyarrow import compute
+
+        entries = given
+        given, place = labels.read(entries, compute.invert(present(entries)))
+        if place is not None:
+            refuse_missing(argument, repr(entries[place].as_py()), place)
     kind = given.type
     if "string" in str(kind):
         given = _parsed(argument, given)
@@ -102,7 +110,8 @@ def _parsed(argument: str, given: Any) -> Any:
     value = given[index].as_py()
     if not value.strip():
         refuse_missing(argument, repr(value), index)
-    raise InvalidTypeError(argument, "must hold numbers", value=value, index=index)
+    hint = hint_at_positive(text) if argument == "targets" else ""
+    raise InvalidTypeError(argument, "must hold numbers", value=value, index=index, hint=hint)
 
 
 def _first_invalid(text: Any, kind: Any) -> int:

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 import staircase_fast as sf
 from staircase_fast.cli import columns, scanning, tables
+from staircase_fast.cli.labels import current_labels
+from staircase_fast.cli.printing import progress
 from staircase_fast.errors import InvalidInputError
-from staircase_fast.groups.readers import group_column
+from staircase_fast.groups.readers import GroupColumn, group_column
 from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
 
@@ -44,9 +46,18 @@ def located(options: argparse.Namespace, offset: int = 0, rows: Any = None) -> c
 def read_data(options: argparse.Namespace) -> dict[str, Any]:
     """Read the columns of all rows: numbers as arrays, groups as an Arrow column."""
     names = column_names(options)
-    table = tables.read_table(data_file(options), names.values())
+    table = tables.read_table(data_file(options), names.values(), f"{options.command}, read")
     with located(options):
-        return _by_argument(table, names)
+        data = _by_argument(table, names)
+    check_labels(options)
+    return data
+
+
+def check_labels(options: argparse.Namespace) -> None:
+    """Raise an error if no row that has been read had the label --positive."""
+    if labels := current_labels():
+        more = f" and {len(options.paths) - 1} more" if len(options.paths) > 1 else ""
+        labels.check(data_file(options).name + more, options.label)
 
 
 def _by_argument(table: Any, names: dict[str, str]) -> dict[str, Any]:
@@ -73,6 +84,8 @@ def given_model(options: argparse.Namespace) -> Model:
     """Load the model of --model; --group must be given exactly if it has groups."""
     model = load_model(options.model)
     is_map = isinstance(model, sf.StaircaseMap)
+    if options.command == "report" and not is_map:  # any column can divide the rows into segments
+        return model
     if is_map and options.group is None:
         raise InvalidInputError("", "the model has groups", found="name their column with --group", file=options.model)
     if options.group is not None and not is_map:
@@ -95,6 +108,7 @@ def fit(options: argparse.Namespace) -> Result:
             pass
     if scans:
         model: Model = scanning.fit(options, column_names(options), increasing)
+        check_labels(options)
     else:
         data = read_data(options)
         with located(options):
@@ -210,17 +224,27 @@ def _certify_groups(
 ) -> Result:
     """Certify each group: all must be optimal, gaps are added, and the worst row is in the group with the largest."""
     predict(options, model, data)  # raises an error for groups that are invalid or were not fitted
-    column = group_column(_keys(model, data), len(data["scores"]))
-    numbers = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
-    order = np.argsort(numbers, kind="stable")
-    used, starts = np.unique(numbers[order], return_index=True)
+    groups = rows_by_group(group_column(_keys(model, data), len(data["scores"])))
     gap, worst, failed = 0.0, (-1.0, -1), []
-    for number, rows in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
-        key = column.key(number)
+    for key, rows in progress(groups, "certify, groups"):
         part = {argument: values[rows] for argument, values in data.items() if argument != "groups"}
         with located(options, rows=rows):
             proof = sf.certify(model[key], **part, **settings)
         gap, worst = gap + proof.gap, max(worst, (proof.gap, int(rows[proof.worst_index])))
         if not proof.optimal:
             failed.append(key)
-    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(used), "groups_failed": failed}
+    return {"optimal": not failed, "gap": gap, "worst_index": worst[1], "groups": len(groups), "groups_failed": failed}
+
+
+def segment_column(options: argparse.Namespace, data: dict[str, Any]) -> GroupColumn:
+    """The group of each row; in text files, integers if all are written as integers."""
+    given = data["groups"]
+    return group_column(columns.text_keys(given) if data_file(options).is_text else given, len(data["scores"]))
+
+
+def rows_by_group(column: GroupColumn) -> list[tuple[Any, NDArray[np.intp]]]:
+    """The rows of each group, in the order of the keys."""
+    numbers = column.numbers - column.low if column.keys is None else column.ranks[column.numbers]
+    order = np.argsort(numbers, kind="stable")
+    used, starts = np.unique(numbers[order], return_index=True)
+    return list(zip(map(column.key, used.tolist()), np.split(order, starts[1:]), strict=True))

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments
+from staircase_fast.cli import arguments, parser
+from staircase_fast.cli.printing import shown
 from staircase_fast.inputs.options import import_optional
 
 
@@ -47,9 +48,9 @@ def demo(options: argparse.Namespace) -> dict[str, Any]:
         print(f"\nNo report: {error}")
     else:
         found = _run("report", new, "--model", model, "--output", page, "--plot", picture)
-        print(f"\n{'new scores':28}{'before':>12}{'after':>12}")
+        print(f"\n{'new scores':28}{'before':>14}{'after':>14}")
         for name in ("mean_score", "miscalibration", "calibration_error", "debiased_calibration_error"):
-            print(f"{name.replace('_', ' '):28}{found['before'][name]:12.6f}{found['after'][name]:12.6f}")
+            print(f"{name.replace('_', ' '):28}{shown(found['before'][name]):>14}{shown(found['after'][name]):>14}")
         print(f"\nThe report is in {page}.")
     proof = _run("certify", past, "--model", model)
     if not proof["optimal"]:
@@ -64,7 +65,7 @@ def demo(options: argparse.Namespace) -> dict[str, Any]:
 def _run(*words: str) -> dict[str, Any]:
     """Print a command, run it, and return its result."""
     print(f"\n$ {shlex.join(['staircase-fast', *words])}", flush=True)
-    return arguments.run_command(arguments.parse(words))
+    return arguments.run_command(parser.parse(words))
 
 
 def _compare(scores: NDArray[np.float64], labels: NDArray[np.uint8], queries: NDArray[np.float64]) -> None:

@@ -157,12 +157,15 @@ def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
     return prefetch(source.batches(list(dict.fromkeys(columns))))
 
 
-def read_table(file: TableFile, columns: Iterable[str]) -> Any:
-    """Some columns of all rows, at least one row."""
+def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> Any:
+    """Some columns of all rows, at least one row.  The title is that of the progress bar."""
     import pyarrow as pa
 
-    with open_table(file) as source:
-        batches = list(read_batches(source, columns))
+    with open_table(file) as source, progress(source, title) as bar:
+        batches = []
+        for batch in read_batches(source, columns):
+            batches.append(batch)
+            bar.update(len(batch))
         if not any(map(len, batches)):
             raise InvalidInputError("", "there are no rows")
         return pa.Table.from_batches(batches)

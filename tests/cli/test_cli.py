@@ -18,7 +18,7 @@ from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, pr
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, columns, report, scanning, tables
+from staircase_fast.cli import arguments, columns, pictures, printing, scanning, tables
 
 pytestmark = pytest.mark.long
 folder = pytest.fixture(folder_with_problem)
@@ -230,7 +230,8 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^staircase-fast (.*)", text, flags=re.MULTILINE)
     assert len(lines) >= 5
-    monkeypatch.setattr(report, "picture", lambda *given, **how: b"<svg/>")  # drawing is slow
+    for name in ("diagrams", "segments", "curve"):
+        monkeypatch.setattr(pictures, name, lambda *given, **how: b"<svg/>")  # drawing is slow
     shutil.copy("data.parquet", "past.parquet")
     shutil.copy("data.parquet", "new.parquet")
     for line in lines:
@@ -239,7 +240,7 @@ def test_the_commands_of_the_readme_run(folder, capsys, monkeypatch):
 
 
 def test_json_has_strings_for_infinite_numbers_and_nan():
-    assert arguments._as_json({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
+    assert printing.as_json({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
         "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
     }  # fmt: skip
 
@@ -255,10 +256,20 @@ def test_progress_is_shown_only_on_a_terminal(folder, capsys, monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     assert run("fit", "data.parquet", "--model", "m.json") == 0
-    assert screen.getvalue() == ""  # it reads the file in one call
-    assert run("fit", "data.parquet", "--model", "m.json", "--streaming") == 0
-    assert "fit" in screen.getvalue()
-    assert "500" in screen.getvalue()
+    assert "fit, read" in screen.getvalue()
+    for words in (
+        ["fit", "data.parquet", "--model", "m.json", "--streaming"],
+        ["apply", "data.parquet", "--model", "m.json", "--output", "out.parquet"],
+        ["certify", "data.parquet", "--model", "m.json"],
+        ["report", "data.parquet", "--model", "m.json"],
+    ):
+        screen.truncate(0)
+        assert run(*words) == 0
+        assert words[0] in screen.getvalue()
+        assert "500" in screen.getvalue()
+        screen.truncate(0)
+        assert run(*words, "--no-progress") == 0
+        assert screen.getvalue() == ""
 
 
 def test_no_command_loads_pandas(folder):

@@ -12,7 +12,7 @@ from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, pr
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, commands, tables
+from staircase_fast.cli import arguments, commands, parser, tables
 
 pytestmark = pytest.mark.long
 folder = pytest.fixture(folder_with_problem)
@@ -99,7 +99,7 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "the following arguments are required: COMMAND"),
+        (["--json"], "the following arguments are required: COMMAND"),
         (["fot"], "invalid choice: 'fot'"),
         (["fit", "a.csv"], "the following arguments are required: --model"),
         (["fit", "a.csv", "--model", "m", "--loss", "hube"], "`loss` must be one of 'squared_error',"),
@@ -133,7 +133,7 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
 def test_invalid_arguments_are_reported_in_one_line(capsys, words, message):
     with pytest.raises(SystemExit) as ended:
         run(*words)
-    assert ended.value.code == arguments.USAGE
+    assert ended.value.code == parser.USAGE
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1

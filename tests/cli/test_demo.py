@@ -9,12 +9,13 @@ import pytest
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, commands, demo, report
+from staircase_fast.cli import arguments, commands, demo, pictures
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(report, "picture", lambda *given, **how: b"<svg/>")
+    for name in ("diagrams", "curve"):
+        monkeypatch.setattr(pictures, name, lambda *given, **how: b"<svg/>")
 
 
 def test_the_tour_writes_its_files_and_prints_results_before_and_after(tmp_path, capsys):

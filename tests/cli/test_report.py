@@ -16,8 +16,8 @@ from matplotlib import image
 from pyarrow import parquet
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments, demo
-from staircase_fast.cli import report as report_command
+from staircase_fast.cli import arguments, demo, pictures
+from staircase_fast.cli import page as page_of_report
 
 pytestmark = pytest.mark.long
 
@@ -66,9 +66,8 @@ def folder(tmp_path_factory):
 def drawn(monkeypatch):
     """Record pictures instead of drawing them, which is slow."""
     made = []
-    monkeypatch.setattr(
-        report_command, "picture", lambda before, after, form, **how: made.append((form, how)) or b"<svg/>"
-    )
+    for name in ("diagrams", "segments", "curve"):
+        monkeypatch.setattr(pictures, name, lambda *given, name=name, **how: made.append((name, how)) or b"<svg/>")
     return made
 
 
@@ -124,7 +123,7 @@ def test_the_page_shows_the_numbers_the_steps_and_the_command(folder, tmp_path, 
     assert "staircase-fast report new.parquet --model m.json --output page.html --json" in page.text
     assert str(folder) not in page.text
     assert f"staircase_fast {sf.__version__}, Python" in page.text
-    assert drawn == [("svg", {"numbers": False})]
+    assert drawn == [("diagrams", {}), ("curve", {})]
 
 
 def test_labels_that_contradict_a_monotone_curve_are_reported(tmp_path, capsys, drawn):
@@ -150,12 +149,13 @@ def test_the_page_is_self_contained(folder, tmp_path, capsys, drawn):
     policy = next(each["content"] for tag, each in page.elements if each.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
     links = [each[name] for _, each in page.elements for name in ("src", "href", "srcset") if name in each]
-    assert len(links) == 2
+    assert len(links) == 3
     assert all(link.startswith("data:") for link in links)
     assert "url(" not in path.read_text()
     assert not [tag for tag, each in page.elements if tag == "script" or any(name.startswith("on") for name in each)]
-    (picture,) = [each for tag, each in page.elements if tag == "img"]
-    assert len(picture["alt"]) > 50
+    found = [each for tag, each in page.elements if tag == "img"]
+    assert len(found) == 2
+    assert all(len(picture["alt"]) > 30 for picture in found)
     assert all("scope" in each for tag, each in page.elements if tag == "th")
     assert ("html", {"lang": "en"}) in page.elements
 
@@ -166,7 +166,7 @@ def test_names_from_outside_are_escaped(folder, tmp_path, capsys, drawn):
     path = tmp_path / "page.html"
     found = report(capsys, data, "--group", HOSTILE, "--output", path)
     page = Page(path.read_text())
-    assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
+    assert len([tag for tag, _ in page.elements if tag == "img"]) == 3
     assert not [tag for tag, _ in page.elements if tag in ("script", "b")]
     assert "Calibration of <img src=x onerror=alert(1)>.parquet" in page.text
     assert "<b>" in page.text
@@ -177,11 +177,12 @@ def test_names_from_outside_are_escaped(folder, tmp_path, capsys, drawn):
 
 
 def test_only_the_first_of_many_steps_are_listed(folder, tmp_path, capsys, drawn, monkeypatch):
-    monkeypatch.setattr(report_command, "MAX_STEPS", 4)
+    monkeypatch.setattr(page_of_report, "MAX_STEPS", 4)
     path = tmp_path / "page.html"
     found = report(capsys, folder / "new.parquet", "--model", folder / "m.json", "--output", path)
     assert f"The first 4 of {found['steps']} steps." in path.read_text()
     assert path.read_text().count("<tr><td>") == 4
+    assert "<details><summary>The first 4 of" in path.read_text()
 
 
 def test_a_page_about_one_step_without_miscalibration(tmp_path, capsys, drawn):
@@ -295,7 +296,7 @@ def test_the_page_with_bands_has_one_small_picture(folder, tmp_path, capsys):
     path = Path(tmp_path / "page.html")
     parquet.write_table(parquet.read_table(folder / "new.parquet")[:200], tmp_path / "few.parquet")
     report(capsys, tmp_path / "few.parquet", "--bands", "consistency", "--output", path)
-    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
+    picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
     assert b"<svg" in base64.b64decode(picture)
     assert path.stat().st_size < 500_000
     assert "Shaded: 90 % consistency band, simultaneous. If the scores are calibrated, their curve" in path.read_text()

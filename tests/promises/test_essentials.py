@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import staircase_fast as sf
-from staircase_fast.cli import arguments
+from staircase_fast.cli import arguments, parser
 from staircase_fast.sklearn import StaircaseCalibrator
 
 L = sf.losses
@@ -67,7 +67,7 @@ def test_direction_and_bounds_reach_the_fit(data, way):
 def test_a_model_does_not_overwrite_its_data(data, capsys):
     with pytest.raises(SystemExit) as ended:
         run("fit", "data.csv", "--model", "data.csv")
-    assert ended.value.code == arguments.USAGE
+    assert ended.value.code == parser.USAGE
     assert "data.csv" in capsys.readouterr().err
 
 
