@@ -207,6 +207,7 @@ clean:  ## remove everything that make has created
 	@touch $@
 
 .venv/%.stamp: .venv/core.stamp
+	@echo "installing the packages of the extra $*"
 	$(VENV) -c "$$REQUIREMENTS" $* > .venv/$*.txt
 	$(VENV) $(PIP_INSTALL) -r .venv/$*.txt
 	@touch $@
@@ -214,6 +215,7 @@ clean:  ## remove everything that make has created
 # Building: setup.py compiles only changed files, each variant in its own folder.
 
 build/in-place.stamp: $(KERNELS) setup.py .venv/core.stamp
+	@echo "compiling the kernels that changed; all of them take some minutes"
 	$(VENV) setup.py --quiet build_ext --inplace
 	@touch $@
 

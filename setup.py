@@ -17,6 +17,7 @@ from glob import glob
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 
 def is_set(name):
@@ -157,7 +158,18 @@ class BuildExt(build_ext):
         for extension in self.extensions:
             extension.extra_compile_args = MSVC_COMPILE[VARIANT] if msvc else UNIX_COMPILE[VARIANT]
             extension.extra_link_args = [] if msvc else UNIX_LINK[VARIANT]
+        stale = [extension.name for extension in self.extensions if self.is_stale(extension)]
+        self.titles = {name: f"[{place}/{len(stale)}] compiling {name}" for place, name in enumerate(stale, 1)}
         super().build_extensions()
+
+    def build_extension(self, extension):
+        if extension.name in self.titles:  # --quiet hides the compiler's commands, which take minutes
+            print(self.titles[extension.name], flush=True)
+        super().build_extension(extension)
+
+    def is_stale(self, extension):
+        made = self.get_ext_fullpath(extension.name)
+        return self.force or newer_group([*extension.sources, *extension.depends], made, "newer")
 
 
 def extensions():

@@ -120,14 +120,24 @@ def _segments(made: Report, column: str) -> str:
     image = pictures.segments([(str(one.key), one.found.pair[which]) for one in worst])
     alt = f"Reliability diagrams of the segments {names}, {times} calibration."
     return f"""<h2>Segments by {html.escape(column)}</h2>
-<p>{len(made.segments):,} segments {times} calibration, those with the strongest evidence of miscalibration first. The
-p-value tests whether the scores of a segment are calibrated. It is 0 if an event with forecast
-probability 0 occurs. Among many segments a few have small p-values by chance.</p>
+<p>{len(made.segments):,} segments {times} calibration, the least calibrated first. {_order(made)} The p-value tests
+whether the scores of a segment are calibrated. It is 0 if an event with forecast probability 0 occurs. Among many
+segments a few have small p-values by chance.</p>
 {_table_of_segments("segments", made.segments, which)}
 {_image(image, alt)}
 <details><summary>The same table {("after", "before")[which]} calibration</summary>
 {_table_of_segments("other-segments", made.segments, 1 - which)}
 </details>"""
+
+
+def _order(made: Report) -> str:
+    """What the order of the segments is."""
+    if "debiased_calibration_error" not in made.segments[0].found.numbers[made.judged]:
+        return "The order is that of miscalibration."
+    return (
+        "The order is that of the debiased calibration error minus twice its standard deviation if scores are "
+        "calibrated, so small segments do not come first by chance."
+    )
 
 
 def _table_of_segments(name: str, segments: list[Segment], which: int) -> str:

@@ -224,7 +224,7 @@ def _add_report(commands: Any) -> None:
     )  # fmt: skip
     bands = (
         "draw 90 %% bands: around the diagonal, for calibrated scores; of the true curve as a whole; or at each score"
-        " (default: confidence, if labels are 0 and 1 and there is a page or a picture)"
+        " (default: confidence, if labels are 0 and 1, weights are whole numbers, and something is drawn)"
     )
     report.add_argument("--bands", choices=("consistency", "confidence", "pointwise", "none"), help=bands)
     report.add_argument("--output", metavar="PAGE", help="the HTML page to write; - for standard output")

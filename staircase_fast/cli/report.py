@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import staircase_fast as sf
 from staircase_fast.cli import commands, pictures, tables
 from staircase_fast.cli.page import html_page
@@ -35,6 +37,7 @@ class Segment(NamedTuple):
 
     key: Any
     found: Assessment
+    excess: list[float]  # how far the calibration error exceeds the reach of chance, before and after calibration
 
     def row(self, which: int) -> dict[str, Any]:
         """A row of the table of segments, before (0) or after (1) calibration."""
@@ -124,7 +127,9 @@ def _assess(options: argparse.Namespace, model: commands.Model | None, data: dic
             error.argument, error.requirement = "", f"values of the model {error.requirement}"
         raise
     n_resamples = min(100, max(10, _SIMULATED_ROWS // before.n_samples))
-    numbers = [_numbers_of(found, given, options, n_resamples) for found, given in ((before, rows), (after, values))]
+    numbers = [
+        _numbers_of(found, _errors(options, given, n_resamples)) for found, given in ((before, rows), (after, values))
+    ]
     next(stages, None)
     found = Assessment([before, after], numbers)
     if "groups" not in data:
@@ -136,7 +141,8 @@ def _settings(options: argparse.Namespace, rows: dict[str, Any]) -> dict[str, An
     """The arguments of `reliability`.  Bands are drawn by default where a finite-sample guarantee exists."""
     bands = options.bands
     if bands is None and (options.output or options.plot or options.group) and _has_labels(options, rows):
-        bands = "confidence"
+        weights = rows.get("sample_weight")
+        bands = "confidence" if weights is None or (weights == np.rint(weights)).all() else None
     settings = {"score": options.loss, "n_threads": options.threads}
     if bands not in (None, "none"):
         settings |= {"bands": bands, "seed": 0, "progress": sys.stderr.isatty()}
@@ -158,38 +164,42 @@ def _segments(
     *,
     judged: bool,
 ) -> list[Segment]:
-    """Each group, the least calibrated one first: by its p-value, then by its error."""
+    """Each group, the least calibrated one first."""
     settings = settings | ({"progress": False} if "progress" in settings else {})
     groups = commands.rows_by_group(commands.segment_column(options, data))
     segments = []
     for key, places in progress(groups, "report, segments"):
-        pair, numbers = [], []
+        pair, numbers, excess = [], [], []
         for given in (rows, values):
             part = {argument: column[places] for argument, column in given.items()}
             if "sample_weight" in part and not part["sample_weight"].any():
                 break  # the segment counts for nothing
             with commands.located(options, rows=places):
                 pair.append(sf.reliability(**part, **settings))
-                numbers.append(_numbers_of(pair[-1], part, options, _RESAMPLES))
+                errors = _errors(options, part, _RESAMPLES)
+            numbers.append(_numbers_of(pair[-1], errors))
+            error = None if errors is None else errors.calibration_error
+            excess.append(pair[-1].miscalibration if error is None else error.debiased - 2 * error.spread)
         else:
-            segments.append(Segment(key, Assessment(pair, numbers)))
-    return sorted(segments, key=lambda segment: _rank(segment.row(int(judged))))
+            segments.append(Segment(key, Assessment(pair, numbers), excess))
+    return sorted(segments, key=lambda segment: -segment.excess[judged])
 
 
-def _rank(cells: dict[str, Any]) -> tuple[float, float]:
-    return cells.get("p_value", 1.0), -cells.get("debiased_calibration_error", cells["miscalibration"])
+def _errors(options: argparse.Namespace, rows: dict[str, Any], n_resamples: int) -> sf.CalibrationErrors | None:
+    """Errors beside those of calibrated scores, if they are defined."""
+    if not _has_labels(options, rows):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the p-value is among the numbers
+        errors = sf.calibration_errors(**rows, n_resamples=n_resamples, n_threads=options.threads)
+    assert isinstance(errors, sf.CalibrationErrors)
+    return errors
 
 
-def _numbers_of(
-    found: sf.Reliability, rows: dict[str, Any], options: argparse.Namespace, n_resamples: int
-) -> dict[str, float]:
-    """NUMBERS, and errors beside those of calibrated scores if they are defined."""
+def _numbers_of(found: sf.Reliability, errors: sf.CalibrationErrors | None) -> dict[str, float]:
+    """NUMBERS, and the errors if they are defined."""
     numbers = {name: getattr(found, name) for name in NUMBERS}
-    if _has_labels(options, rows):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the p-value is among the numbers
-            errors = sf.calibration_errors(**rows, n_resamples=n_resamples, n_threads=options.threads)
-        assert isinstance(errors, sf.CalibrationErrors)
+    if errors is not None:
         numbers["calibration_error_if_calibrated"] = errors.calibration_error.if_calibrated
         numbers["debiased_calibration_error"] = errors.calibration_error.debiased
         if found.score_name == "brier":
