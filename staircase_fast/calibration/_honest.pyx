@@ -67,6 +67,8 @@ cdef inline double convert(Family family, bint above, double s, double w, double
 
 cdef inline double log_tail(Family family, bint above, double s, double w, double mean) noexcept nogil:
     """log P(sum >= s) if above, else log P(sum <= s), for rows with this mean; 0 if it is not small."""
+    if family == GAMMA and s <= 0.0:           # less than its rounding error
+        return 0.0
     if family == NORMAL:
         return log_normal_tail((s - mean * w) / sqrt(w) * (1.0 if above else -1.0))
     if family == POISSON:
@@ -96,6 +98,7 @@ def bound(
     const double[::1] log_p not None,          # IN  log probability of each level
     const double[::1] log_shares not None,     # IN  of that, the log of its share in the whole
     const double[::1] z not None,              # IN  normal quantile of each level
+    double rounding,                           # an upper bound of the rounding error of a difference of `sums`
     double[::1] bounds not None,               # OUT one per observation; IN the trivial bound
 ):
     """Fill the bounds; return the log of the least total probability at which the forecasts leave them."""
@@ -110,7 +113,7 @@ def bound(
             start = next_one = 0
             while True:
                 end = start + size
-                s = difference(sums, start, end)
+                s = difference(sums, start, end) - side * rounding     # towards no bound
                 w = difference(weights, start, end)
                 while next_one < end:
                     best = max(best * side, bounds[next_one] * side) * side

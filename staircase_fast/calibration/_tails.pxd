@@ -110,7 +110,7 @@ cdef inline Tail tail_at(Shape which, double v) noexcept nogil:
     # ratios of neighbouring terms decrease, so a geometric series bounds the rest
     while True:
         ratio = (which.total - k - j + 1.0) * v / ((k + j) * (1.0 - v)) if which.kind == BETA else v / (k + j)
-        if term * ratio <= 1e-13 * total * (1.0 - ratio):
+        if not term * ratio > 1e-13 * total * (1.0 - ratio):       # NaN ends the loop as well
             break
         term *= ratio
         total += term

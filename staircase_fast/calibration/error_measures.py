@@ -128,7 +128,7 @@ class CalibrationErrors:
 
 
 @public_class("staircase_fast")
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassCalibrationErrors:
     """The result of `calibration_errors` for a table of probabilities with one column per class.
 
@@ -158,6 +158,11 @@ class ClassCalibrationErrors:
     top_label: CalibrationErrors
     classwise: CalibrationErrors
     by_class: tuple[CalibrationErrors, ...]
+
+    def __repr__(self) -> str:
+        named = {"top label": self.top_label, "classwise": self.classwise}
+        parts = "\n".join(f"{name}: {errors!r}" for name, errors in named.items())
+        return f"<ClassCalibrationErrors: {len(self.by_class)} classes\n{parts}>"
 
     @property
     def debiased(self) -> dict[str, dict[str, float]]:

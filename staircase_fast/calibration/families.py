@@ -36,6 +36,7 @@ _RANGES = {
 }
 _CLOSE = 1e-9  # weight times target may differ from a whole number by this share, because a share is rounded
 _WHOLE = 2.0**53  # larger floats are all whole
+_SPREAD = 2.0**60  # the weight of an interval is the difference of two sums of 106 bits
 
 
 class Distribution(NamedTuple):
@@ -123,6 +124,10 @@ def observations_of(columns: Columns, loss: Loss, distribution: Distribution) ->
         fits = np.isfinite(np.abs(sums).sum()) and np.isfinite(weights.sum()) and bool(weights.all())
     if not fits:
         raise InvalidInputError("targets", "times weights over dispersion, and their sums, must be within float64")
+    if distribution.family != "binomial" and weights.sum() > _SPREAD * weights.min():
+        requirement = "(or exposures) must be at least 2**-60 of their sum for confidence bands"
+        found = f"got {weights.min():.3g} of {weights.sum():.3g}"
+        raise InvalidInputError("sample_weight", requirement, found=found)
     scores = scores.astype(np.float64) + 0.0
     forecasts = scores
     if distribution.log_odds:

@@ -49,6 +49,9 @@ def confidence_band(seen: Observations, level: float, n_threads: int) -> tuple[_
     z = np.array([-NormalDist().inv_cdf(p) for p in np.exp(log_p)]) * (1.0 + 1e-9)
     bounds = np.empty((2, len(seen.scores)))
     low, high = seen.mean_range
+    # differences of cumulated sums of real numbers are rounded; counts are exact
+    is_count = seen.distribution.family in ("binomial", "poisson")
+    rounding = 0.0 if is_count else len(seen.sums) * 2.0**-100 * float(np.abs(seen.sums).sum())
 
     def fill(side: slice) -> float:
         above = side.start == 0
@@ -59,7 +62,7 @@ def confidence_band(seen: Observations, level: float, n_threads: int) -> tuple[_
         _honest.accumulate(sums, cumulated[0])
         _honest.accumulate(weights, cumulated[1])
         family = _honest.FAMILIES[seen.distribution.family]
-        least: float = _honest.bound(family, above, *cumulated, forecasts, log_p, log_shares, z, own)
+        least: float = _honest.bound(family, above, *cumulated, forecasts, log_p, log_shares, z, rounding, own)
         # the last rounding, of the conversion to a mean, must not narrow the band
         bounds[side.start] = np.nextafter(own, -math.inf) if above else np.nextafter(own, math.inf)[::-1]
         return least

@@ -51,6 +51,8 @@ def pointwise_band(seen: Observations, stairs: Staircase, level: float) -> tuple
     starts = np.searchsorted(seen.scores, stairs.left)
     sums, weights = (np.add.reduceat(column, starts) for column in (seen.sums, seen.weights))
     lower, upper = np.empty((2, len(places)))
-    steps, work = np.append(starts, len(seen.scores)).astype(np.int64), np.empty((4, len(seen.scores)))
-    _likelihood.intervals(seen.sums, seen.weights, steps, sums, weights, places, quantile_of(level), work, lower, upper)
+    n, quantile = len(seen.scores), quantile_of(level)
+    steps = np.append(starts, n).astype(np.int64)
+    work = np.empty((4, n)), np.empty((2, n), dtype=np.int64)
+    _likelihood.intervals(seen.sums, seen.weights, steps, sums, weights, places, quantile, *work, lower, upper)
     return places, lower, upper

@@ -233,7 +233,8 @@ def test_the_p_value_of_two_blocks_is_that_of_the_formula():
         (ValueError, "`scores` must have at least one row; got none.", {"scores": [], "targets": []}),
         (ValueError, "`scores` must have rows that sum to 1; got 1.5 at index 1.",
          {"scores": [[0.5, 0.5], [0.5, 1.0]]}),
-        (ValueError, "`scores` must be between 0 and 1; got -0.5 at index 2.", {"scores": [[0.5, 0.5], [-0.5, 1.5]]}),
+        (ValueError, "`scores` must be between 0 and 1; got -0.5 in column 0 at index 1.",
+         {"scores": [[0.5, 0.5], [-0.5, 1.5]]}),
         (ValueError, "`scores` must have shape (n,) or (n, k) with k >= 2; got shape (2, 1).",
          {"scores": [[0.5], [0.5]]}),
         (ValueError, "`targets` must be classes from 0 to 1; got 2 at index 1.",
@@ -241,7 +242,7 @@ def test_the_p_value_of_two_blocks_is_that_of_the_formula():
         (ValueError, "`scores` and `targets` must have one entry per row; got 2 and 3 entries.",
          {"targets": [0, 1, 1]}),
         (ValueError, "`sample_weight` must be >= 0; got -1.0 at index 0.", {"sample_weight": [-1.0, 1.0]}),
-        (ValueError, "`n_bins` must be an integer >= 1", {"n_bins": 0}),
+        (ValueError, "`n_bins` must be an integer >= 1; got 0.", {"n_bins": 0}),
         (TypeError, "`n_resamples` must be an integer >= 2; got None.", {"n_resamples": None}),
         (ValueError, "`n_resamples` must be an integer >= 2", {"n_resamples": 1}),
         (TypeError, "`seed` must be None, an integer >= 0 or a numpy SeedSequence; got 'x'.", {"seed": "x"}),
@@ -258,3 +259,9 @@ def test_the_text_lists_all_measures():
     assert text.startswith("<CalibrationErrors: 200 rows")
     for name in sf.CalibrationErrors.__annotations__:
         assert (name.replace("_", " ") in text) == (name not in ("monotone_p_value", "n_samples"))
+
+
+def test_the_errors_of_classes_are_shown_by_name():
+    text = repr(sf.calibration_errors([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]], [0, 1, 2]))
+    assert text.startswith("<ClassCalibrationErrors: 3 classes\ntop label: <CalibrationErrors: 3 rows\n")
+    assert text.count("miscalibration") == 2

@@ -235,3 +235,24 @@ def test_all_pooled_scores_give_one_interval():
     found = sf.reliability([0.25] * 100, [1] * 30 + [0] * 70, bands="confidence").bands
     assert (found.lower[0], found.upper[0]) == pytest.approx(bounds_of("binomial", 30, 100, 0.05), rel=1e-8)
     assert found.description == "90 % confidence band, simultaneous"
+
+
+@pytest.mark.parametrize("family", ["gamma", "normal"])
+def test_targets_of_very_different_size_do_not_narrow_the_band(family):
+    # the sums of the last rows are lost in the rounding of a cumulated sum
+    y, w = [1e40, 1e20, 3.0, 4.0, 5.0], np.ones(5)
+    options = {"score": "squared" if family == "normal" else "gamma_deviance", "dispersion": 1.0}
+    found = sf.reliability([1.0, 2.0, 3.0, 4.0, 5.0], y, bands="confidence", **options).bands
+    expected = band_by_definition(y, w, 0.9, family=family)  # these sums end with the small rows, and are exact
+    lower, upper = found.at([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert np.all(lower <= expected[0] * (1 + 1e-9))
+    assert np.all(upper >= expected[1] * (1 - 1e-9))
+    assert upper[0] < 1e14
+
+
+@pytest.mark.parametrize("score", ["poisson_deviance", "gamma_deviance", "squared"])
+def test_weights_that_vanish_beside_others_are_refused(score):
+    options, first = ({}, 0.0) if score == "poisson_deviance" else ({"dispersion": 1.0}, 0.5)
+    message = "`sample_weight` .or exposures. must be at least .*; got 1 of 1e.40"
+    with pytest.raises(ValueError, match=message):
+        sf.reliability([1, 2, 3], [first, 1, 2], sample_weight=[1e40, 1, 1], score=score, bands="confidence", **options)
