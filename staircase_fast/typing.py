@@ -27,6 +27,7 @@ __all__ = [
     "Dialect",
     "Direction",
     "Interpolation",
+    "Missing",
     "OutOfBounds",
     "PredictOptions",
     "ScalarLike",
@@ -67,7 +68,7 @@ ScalarLike = float | np.integer[Any] | np.floating[Any] | np.bool_
 Bounds = tuple[float | None, float | None] | None
 """Lower and upper bound on the values; None means no bound."""
 
-Dialect = Literal["duckdb", "postgres", "spark"]
+Dialect = Literal["duckdb", "postgres", "standard", "sqlite", "spark", "bigquery", "snowflake"]
 """The SQL dialect to write."""
 
 Direction = bool | Literal["auto"]
@@ -75,6 +76,9 @@ Direction = bool | Literal["auto"]
 
 Interpolation = Literal["step", "linear", "centered"]
 """How a staircase is evaluated between the fitted scores."""
+
+Missing = Literal["raise", "nan"]
+"""How missing scores are evaluated."""
 
 OutOfBounds = Literal["clip", "nan", "raise"]
 """How scores outside the fitted range are evaluated."""
@@ -85,6 +89,7 @@ class PredictOptions(TypedDict, total=False):
 
     interpolation: Interpolation
     out_of_bounds: OutOfBounds
+    missing: Missing
     out: NDArray[np.float64] | None
     n_threads: int | None
 

@@ -35,7 +35,7 @@ cdef inline void evaluate(
         cells = Map(&cell, &cell + 1, 1, False)
         fill_index(steps.left, steps.n, cells, entries, n_entries)
         index = index_of(entries, n_entries, cells)
-    follow(&steps, &index, NULL, queries, n, linear, outside, out)
+    follow(&steps, &index, NULL, queries, n, linear, outside, False, out)
     free(entries)
 
 

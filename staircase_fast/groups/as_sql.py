@@ -1,6 +1,6 @@
 """A StaircaseMap as an SQL expression: find the group, then the step (see staircase/as_sql.py).
 
-DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by bisection, then
+Most dialects compare the key with each group in a CASE, whose branches are those of the staircases.  DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by bisection, then
 the step in that slice of the arrays.  Keys are in ascending order; strings are ordered by their bytes, COLLATE "C".
 """
 
@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.staircase import pieces
-from staircase_fast.staircase.as_sql import COLUMNS, check_text, joined, name_of, options, unnested, value_on
+from staircase_fast.staircase.as_sql import COLUMNS, joined, options, unnested, value_on
 from staircase_fast.staircase.pieces import Pieces
+from staircase_fast.staircase.sql_case import case_of
+from staircase_fast.staircase.sql_dialects import SqlDialect, check_text, name_of
 from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
@@ -36,27 +39,35 @@ def expression(
     out_of_bounds: str,
 ) -> str:
     """The SQL expression of a map."""
-    score, key = name_of("column", column), name_of("group", group)
-    duck, linear, clip = options(dialect, interpolation, out_of_bounds)
-    rising = bool(found.increasing[0]) if len(np.unique(found.increasing)) == 1 else None
-    keys = list(found)
-    for place, each in enumerate(keys):
-        if isinstance(each, str):
-            check_text("keys", each, place)
-    kind = _WIDE if isinstance(keys[-1], int) and keys[-1] >= 2**63 else _TYPES[type(keys[-1])]
+    sql, linear, clip = options(dialect, interpolation, out_of_bounds)
+    score, key = name_of("column", column, sql), name_of("group", group, sql)
+    keys = _literals(list(found), dialect, sql)
     tables = [pieces.of_staircase(stairs, interpolation, outside=clip) for stairs in found.values()]
-    write = _asof_join if duck else _bucket
+    if not sql.lookup:
+        return _cases(score, key, keys, tables, sql)
+    rising = bool(found.increasing[0]) if len(np.unique(found.increasing)) == 1 else None
+    last = next(reversed(list(found)))
+    kind = _WIDE if isinstance(last, int) and last >= 2**63 else _TYPES[type(last)]
     # no cast for integers: it would round 1.5 to a key, and fail for numbers out of range
-    sought = key if type(keys[-1]) is int else f"{key}::{kind}"
-    return write(score, sought, f"ARRAY[{', '.join(map(_literal, keys))}]::{kind}[]", tables, linear, rising)
+    sought = key if type(last) is int else f"{key}::{kind}"
+    write = _asof_join if sql.lookup == "asof join" else _bucket
+    return write(score, sought, f"ARRAY[{', '.join(keys)}]::{kind}[]", tables, linear, rising)
 
 
-def _literal(key: Key) -> str:
-    """A key as an SQL literal that does not depend on how the server treats backslashes."""
-    if not isinstance(key, str):
-        return str(key)
-    quoted = "'" + key.replace("'", "''") + "'"
-    return "E" + quoted.replace("\\", "\\\\") if "\\" in key else quoted
+def _literals(keys: list[Key], dialect: str, sql: SqlDialect) -> list[str]:
+    for place, key in enumerate(keys):
+        if isinstance(key, str):
+            check_text("keys", key, place)
+        elif key > sql.max_key:
+            requirement = f"must be at most {sql.max_key} for dialect {dialect!r}"
+            raise InvalidInputError("keys", requirement, value=key, index=place)
+    return [sql.text(key) if isinstance(key, str) else str(key) for key in keys]
+
+
+def _cases(score: str, key: str, keys: list[str], tables: list[Pieces], sql: SqlDialect) -> str:
+    cases = (case_of(score, table, sql).replace("\n", "\n  ") for table in tables)
+    branches = [f"  WHEN {one} THEN {case}" for one, case in zip(keys, cases, strict=True)]
+    return "\n".join([f"CASE {key}", *branches, "END"])
 
 
 def _asof_join(score: str, key: str, keys: str, tables: list[Pieces], linear: bool, rising: bool | None) -> str:

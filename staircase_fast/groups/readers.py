@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_missing
 from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column, as_array, as_exact_float, exports_arrow, made_by, read_array
+from staircase_fast.inputs.missing import read_with_nan
 
 Key = bool | int | str
 NO_RANKS = np.empty(0, dtype=np.int32)
@@ -215,7 +216,10 @@ def _from_pyarrow(given: Any) -> GroupColumn:
 
 def read_table(argument: str, given: Any, *, exact: bool = False) -> Column:
     """A transposed table of numbers: each row of the result is a column of the input."""
-    array = read_array(argument, given, exact=exact)
+    return _transposed(argument, read_array(argument, given, exact=exact))
+
+
+def _transposed(argument: str, array: Column) -> Column:
     if array.ndim != 2:
         hint = "Use `fit` for one column."
         if argument == "targets":
@@ -227,7 +231,9 @@ def read_table(argument: str, given: Any, *, exact: bool = False) -> Column:
     return np.ascontiguousarray(array.T)
 
 
-def read_score_table(given: Any) -> Column:
-    """A transposed table of scores, as floats."""
+def read_score_table(given: Any, *, keep_nan: bool = False) -> Column:
+    """A transposed table of scores, as floats.  `keep_nan`: missing scores become NaN."""
+    if keep_nan:
+        return _transposed("scores", read_with_nan("scores", given))
     table = read_table("scores", given, exact=True)
     return table if table.dtype.kind == "f" else as_exact_float("scores", table.reshape(-1)).reshape(table.shape)

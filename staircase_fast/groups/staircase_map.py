@@ -16,13 +16,14 @@ from staircase_fast.groups import _evaluate, map_fields
 from staircase_fast.groups.map_fields import Fields
 from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
 from staircase_fast.inputs.columns import Column, read_float_column
+from staircase_fast.inputs.missing import keeps_nan, read_with_nan
 from staircase_fast.inputs.options import check_choice, check_interpolation, did_you_mean, import_optional
 from staircase_fast.inputs.rows import check_same_index, refuse_nan
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps, centered_ends
 from staircase_fast.storage.documents import Saved
-from staircase_fast.typing import ColumnLike, Dialect, Interpolation, OutOfBounds, public_class
+from staircase_fast.typing import ColumnLike, Dialect, Interpolation, Missing, OutOfBounds, public_class
 
 _put = object.__setattr__  # a StaircaseMap sets its own attributes; nobody else can
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
@@ -168,6 +169,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         default: Staircase | None = None,
         interpolation: Interpolation = "step",
         out_of_bounds: OutOfBounds = "clip",
+        missing: Missing = "raise",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate the staircase of each row's group.
@@ -179,7 +181,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
             As in `fit_groups`.
         default : Staircase, optional
             For groups that were not fitted.  Without it, they raise an error.
-        interpolation, out_of_bounds
+        interpolation, out_of_bounds, missing
             As in `Staircase.predict`.
         n_threads : int, optional
             Number of threads for this call.  Defaults to `get_num_threads()`.
@@ -201,7 +203,8 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
         if default is not None and not isinstance(default, Staircase):
             raise InvalidTypeError("default", "must be a Staircase or None", value=default)
-        queries = read_float_column("scores", scores)
+        keep_nan = keeps_nan(missing)
+        queries = read_float_column("scores", read_with_nan("scores", scores) if keep_nan else scores)
         column = group_column(groups, len(queries))
         check_same_index(scores=scores, groups=groups)
         workers = threads.num_threads(n_threads, len(queries))
@@ -210,7 +213,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         places = self._places_of(column)
         if outside == "raise":
             self._refuse_outside(queries, column, places)
-        result, unseen = self._evaluate(queries, column, places, how, outside == "nan", workers)
+        result, unseen = self._evaluate(queries, column, places, how, outside == "nan", keep_nan, workers)
         if len(unseen):
             if default is None:
                 group, row = column.key_of(int(column.numbers[unseen[0]])), int(unseen[0])
@@ -218,12 +221,20 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
                 hint = did_you_mean(group, self._keys)
                 raise InvalidInputError("", "was not fitted", found=found, group=group, index=row, hint=hint)
             result[unseen] = default.predict(
-                queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, n_threads=n_threads
-            )
+                queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, missing=missing,
+                n_threads=n_threads,
+            )  # fmt: skip
         return result
 
     def _evaluate(
-        self, queries: Column, column: GroupColumn, places: NDArray[np.int32], how: str, nan_outside: bool, workers: int
+        self,
+        queries: Column,
+        column: GroupColumn,
+        places: NDArray[np.int32],
+        how: str,
+        nan_outside: bool,
+        keep_nan: bool,
+        workers: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """The values, and the rows whose group was not fitted."""
         result = np.empty(len(queries))
@@ -238,7 +249,10 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         shares = threads.parts(len(queries), workers)
         firsts = threads.each(evaluate, shares)
         for part, (nan, _) in zip(shares, firsts, strict=True):
-            refuse_nan("scores", queries, part.start + nan if nan >= 0 else -1)
+            if keep_nan and nan >= 0:
+                result[part][np.isnan(queries[part])] = np.nan
+            elif nan >= 0:
+                refuse_nan("scores", queries, part.start + nan)
         seen = all(unseen < 0 for _, unseen in firsts)
         return result, np.empty(0, dtype=np.intp) if seen else np.flatnonzero(column.expand(places) < 0)
 
@@ -271,6 +285,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         *,
         interpolation: Interpolation = "step",
         out_of_bounds: OutOfBounds = "clip",
+        missing: Missing = "raise",
         n_threads: int | None = None,
     ) -> NDArray[np.float64]:
         """Evaluate the first staircase on the first column, the second on the second, and so on.
@@ -278,7 +293,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         Parameters
         ----------
         scores : array_like of shape (n, n_groups)
-        interpolation, out_of_bounds, n_threads
+        interpolation, out_of_bounds, missing, n_threads
             As in `Staircase.predict`.
 
         Returns
@@ -293,7 +308,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         array([[0. , 2.5],
                [1. , 2.5]])
         """
-        columns = read_score_table(scores)
+        columns = read_score_table(scores, keep_nan=keeps_nan(missing))
         if len(columns) != len(self):
             requirement = f"must have a column for each of the {len(self)} staircases"
             raise InvalidInputError("scores", requirement, found=f"got {len(columns)}")
@@ -307,6 +322,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
                         columns[place],
                         interpolation=interpolation,
                         out_of_bounds=out_of_bounds,
+                        missing=missing,
                         out=result[place],
                         n_threads=1 if len(shares) > 1 else n_threads,
                     )
@@ -331,7 +347,7 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         column, group : str or sequence of str
             The columns of scores and groups; see `Staircase.to_sql`, also for the other parameters.  Integer groups can
             be in a column of any numeric type.
-        dialect : {"duckdb", "postgres"}, default "duckdb"
+        dialect : {"duckdb", "postgres", "standard", "sqlite", "spark", "bigquery", "snowflake"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
         out_of_bounds : {"clip", "nan"}, default "clip"
 

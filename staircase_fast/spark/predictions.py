@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Literal
@@ -13,8 +14,9 @@ from pyspark.sql import functions as F
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.inputs.options import check_choice, check_interpolation
-from staircase_fast.staircase.as_sql import name_of
 from staircase_fast.staircase.result import Staircase
+from staircase_fast.staircase.sql_case import FEW_PIECES
+from staircase_fast.staircase.sql_dialects import DIALECTS, name_of
 from staircase_fast.typing import Interpolation, OutOfBounds
 
 
@@ -81,13 +83,14 @@ def with_values(
     """The DataFrame with the values in the column `output`, which holds the scores first."""
     check_interpolation(interpolation)
     check_choice("out_of_bounds", out_of_bounds, ("clip", "nan"))
-    found = F.col(name_of("output", output, "`"))
-    try:
-        values = F.expr(
-            stairs.to_sql(output, dialect="spark", interpolation=interpolation, out_of_bounds=out_of_bounds)
-        )
-    except InvalidInputError:  # too many steps, or a line without a finite slope
-        values = _by_python(stairs, interpolation, out_of_bounds)(found)
+    found = F.col(name_of("output", output, DIALECTS["spark"]))
+    expression = ""
+    if stairs.n_steps <= FEW_PIECES:
+        with contextlib.suppress(InvalidInputError):  # a line without a finite slope
+            expression = stairs.to_sql(
+                output, dialect="spark", interpolation=interpolation, out_of_bounds=out_of_bounds
+            )
+    values = F.expr(expression) if expression else _by_python(stairs, interpolation, out_of_bounds)(found)
     values = F.when(found.isNotNull(), F.coalesce(values, F.lit(math.nan)))  # both have null for NaN
     return df.withColumn(output, scores.cast("double")).withColumn(output, values)
 

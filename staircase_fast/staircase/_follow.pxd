@@ -38,11 +38,12 @@ cdef enum:
 
 cdef inline Py_ssize_t follow(
     const Stairs *stairs, const Index *index, const Line *drawn, const floating *queries, Py_ssize_t n, bint linear,
-    bint outside, double *out
+    bint outside, bint keep_nan, double *out
 ) noexcept nogil:
     """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1.
 
     `outside`: queries outside the fitted range get NaN instead of the nearest value.
+    `keep_nan`: NaN queries get NaN, and -1 is returned.
     """
     cdef Py_ssize_t i, start = 0, size = 0
     cdef Near near = Near(0, 0)
@@ -57,6 +58,10 @@ cdef inline Py_ssize_t follow(
         if outside:
             for i in range(start, start + size):
                 out[i] = NAN if queries[i] < stairs.left[0] or queries[i] > stairs.right[stairs.n - 1] else out[i]
+        if missing and keep_nan:
+            for i in range(start, start + size):
+                out[i] = out[i] if queries[i] == queries[i] else NAN
+            missing = False
         start += size
     return start - size + first_nan(queries + start - size, size) if missing else -1
 

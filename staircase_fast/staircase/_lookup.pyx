@@ -135,7 +135,7 @@ cdef class Lookup:
         for i in range(3):
             close_array(&self.arrays[i])
 
-    def at(self, scores, interpolation, out_of_bounds, Py_ssize_t limit):
+    def at(self, scores, interpolation, out_of_bounds, missing, Py_ssize_t limit):
         """The staircase at a float or at fewer than `limit` scores in an ordinary array, in one cheap call.
 
         Return None for all other scores and options, and for scores that are invalid.
@@ -143,15 +143,17 @@ cdef class Lookup:
         cdef Array given, found
         cdef Index none = no_index()
         cdef double query, value
-        cdef bint linear, nan_outside
-        if type(interpolation) is not str or type(out_of_bounds) is not str:
+        cdef bint linear, nan_outside, keep_nan
+        if type(interpolation) is not str or type(out_of_bounds) is not str or type(missing) is not str:
             return None
-        linear, nan_outside = interpolation == "linear", out_of_bounds == "nan"
+        linear, nan_outside, keep_nan = interpolation == "linear", out_of_bounds == "nan", missing == "nan"
         if not (linear or interpolation == "step") or not (nan_outside or out_of_bounds == "clip"):
+            return None
+        if not (keep_nan or missing == "raise"):
             return None
         if type(scores) is float:
             query = scores
-            if follow(&self.stairs, &none, NULL, &query, 1, linear, nan_outside, &value) >= 0:
+            if follow(&self.stairs, &none, NULL, &query, 1, linear, nan_outside, keep_nan, &value) >= 0:
                 return None
             return float64(value)
         if not open_array(scores, ndarray, &given):
@@ -163,15 +165,17 @@ cdef class Lookup:
             result = empty(given.n)
             if not open_array(result, ndarray, &found):
                 raise open_error(result)
-            return result if self.evaluate_array(&given, linear, nan_outside, <double *>found.view.buf) < 0 else None
+            invalid = self.evaluate_array(&given, linear, nan_outside, keep_nan, <double *>found.view.buf) >= 0
+            return None if invalid else result
         finally:
             close_array(&given)
             close_array(&found)
 
-    def evaluate(self, queries, bint linear, bint nan_outside, double[::1] out not None):
+    def evaluate(self, queries, bint linear, bint nan_outside, double[::1] out not None, bint keep_nan=False):
         """out[i] = the staircase at queries[i]; return the index of the first NaN query, or -1.
 
         `nan_outside`: queries outside the fitted range get NaN, not the nearest value.
+        `keep_nan`: NaN queries get NaN, and -1 is returned.
         """
         cdef Array given
         if not open_array(queries, ndarray, &given):
@@ -179,11 +183,13 @@ cdef class Lookup:
         try:
             if given.n != out.shape[0]:
                 raise ValueError("queries must be as long as `out`")
-            return self.evaluate_array(&given, linear, nan_outside, &out[0] if given.n else NULL)
+            return self.evaluate_array(&given, linear, nan_outside, keep_nan, &out[0] if given.n else NULL)
         finally:
             close_array(&given)
 
-    cdef Py_ssize_t evaluate_array(self, const Array *queries, bint linear, bint nan_outside, double *out) except? -2:
+    cdef Py_ssize_t evaluate_array(
+        self, const Array *queries, bint linear, bint nan_outside, bint keep_nan, double *out
+    ) except? -2:
         """The same.  Returns 0 as well if an integer is not exact in float64."""
         cdef StepIndex kept = self.index_for(queries.n, linear)       # references to the memory in use
         cdef const double[:, ::1] lines = self.lines_for(kept) if linear else None
@@ -207,9 +213,13 @@ cdef class Lookup:
         if exact:
             with nogil:
                 if copy == NULL and queries.kind == b"f":
-                    nan = follow(&stairs, &index, drawn, <const float *>entries, n, linear, nan_outside, out)
+                    nan = follow(
+                        &stairs, &index, drawn, <const float *>entries, n, linear, nan_outside, keep_nan, out
+                    )
                 else:
-                    nan = follow(&stairs, &index, drawn, <const double *>entries, n, linear, nan_outside, out)
+                    nan = follow(
+                        &stairs, &index, drawn, <const double *>entries, n, linear, nan_outside, keep_nan, out
+                    )
         PyMem_Free(copy)
         return nan if exact else 0
 

@@ -12,18 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast import threads
+from staircase_fast.inputs.missing import keeps_nan
 from staircase_fast.inputs.options import check_choice, check_direction, check_interpolation
 from staircase_fast.inputs.rows import check_no_nan, refuse_nan
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.staircase import _lookup
+from staircase_fast.staircase import _lookup, as_json
+from staircase_fast.staircase.as_json import ARRAYS
 from staircase_fast.staircase.steps import Steps, centered_ends, check_output, check_steps, read_queries, refuse_outside
 from staircase_fast.storage import documents
-from staircase_fast.typing import Axes, ColumnLike, Dialect, Interpolation, OutOfBounds, ScalarLike, public_class
+from staircase_fast.typing import (
+    Axes, ColumnLike, Dialect, Interpolation, Missing, OutOfBounds, ScalarLike, public_class,
+)  # fmt: skip
 
 _put = object.__setattr__  # attributes are read-only for everybody else
-_ARRAYS = ("left", "right", "values", "weights", "counts", "lower", "upper")
-_FIELDS = (*_ARRAYS[:5], "loss", "increasing", *_ARRAYS[5:])
-_FORMAT = "staircase_fast", 1  # of JSON texts: name and version
+_FIELDS = (*ARRAYS[:5], "loss", "increasing", *ARRAYS[5:])
 
 
 class _Writable:
@@ -151,6 +153,7 @@ class Staircase(_Writable, documents.Saved):
         *,
         interpolation: Interpolation = "step",
         out_of_bounds: OutOfBounds = "clip",
+        missing: Missing = "raise",
         out: None = None,
         n_threads: int | None = None,
     ) -> np.float64: ...
@@ -161,6 +164,7 @@ class Staircase(_Writable, documents.Saved):
         *,
         interpolation: Interpolation = "step",
         out_of_bounds: OutOfBounds = "clip",
+        missing: Missing = "raise",
         out: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
     ) -> NDArray[np.float64]: ...
@@ -170,6 +174,7 @@ class Staircase(_Writable, documents.Saved):
         *,
         interpolation: Interpolation = "step",
         out_of_bounds: OutOfBounds = "clip",
+        missing: Missing = "raise",
         out: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
     ) -> np.float64 | NDArray[np.float64]:
@@ -186,6 +191,8 @@ class Staircase(_Writable, documents.Saved):
             So ranks are preserved, except for rounding, on a single step, and beside infinite scores.
         out_of_bounds : {"clip", "nan", "raise"}, default "clip"
             For scores outside the fitted range: the value of the nearest step, NaN, or an error.
+        missing : {"raise", "nan"}, default "raise"
+            For scores that are NaN, None, NA or null: an error, or NaN.
         out : ndarray of float64, optional
             Output array; must have the shape of `scores`.
         n_threads : int, optional
@@ -209,29 +216,32 @@ class Staircase(_Writable, documents.Saved):
         evaluator = self._evaluator or self._new_evaluator()
         if out is None:
             alone = n_threads is not None and threads.num_threads(n_threads, 0) == 1
-            found = evaluator.at(scores, interpolation, out_of_bounds, sys.maxsize if alone else 2 * threads.ROWS_EACH)
+            limit = sys.maxsize if alone else 2 * threads.ROWS_EACH
+            found = evaluator.at(scores, interpolation, out_of_bounds, missing, limit)
             if found is not None:
                 return found
         if check_interpolation(interpolation) == "centered":
             return self._through_middles().predict(
-                scores, interpolation="linear", out_of_bounds=out_of_bounds, out=out, n_threads=n_threads
-            )
+                scores, interpolation="linear", out_of_bounds=out_of_bounds, missing=missing, out=out,
+                n_threads=n_threads,
+            )  # fmt: skip
         outside = check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
-        queries, shape = read_queries(scores)
+        keep_nan = keeps_nan(missing)
+        queries, shape = read_queries(scores, keep_nan=keep_nan)
         n_threads = threads.num_threads(n_threads, len(queries))
         result = np.empty(shape) if out is None else check_output(out, shape)
         if outside == "raise":
             refuse_outside(queries, float(self.left[0]), float(self.right[-1]))
         if out is not None:
-            # NaN must be reported before anything is written
-            check_no_nan("scores", queries, n_threads)
+            if not keep_nan:  # NaN must be reported before anything is written
+                check_no_nan("scores", queries, n_threads)
             if not (out.flags.c_contiguous and out.flags.aligned) or np.may_share_memory(queries, out):
                 result = np.empty(shape)
         flat, linear = result.reshape(-1), interpolation == "linear"
         evaluator.index_for(len(queries), linear)  # one for all threads
 
         def evaluate(part: slice) -> int:
-            return evaluator.evaluate(queries[part], linear, outside == "nan", flat[part])
+            return evaluator.evaluate(queries[part], linear, outside == "nan", flat[part], keep_nan)
 
         shares = threads.parts(len(queries), n_threads)
         for part, nan in zip(shares, threads.each(evaluate, shares), strict=True):
@@ -298,14 +308,7 @@ class Staircase(_Writable, documents.Saved):
         >>> sf.fit([1, 2], [0, 1]).to_json()
         '{"format": "staircase_fast", "version": 1, ...'
         """
-        name, version = _FORMAT
-        document = {"format": name, "version": version, "loss": documents.plain_loss(self.loss)}
-        document["increasing"] = self.increasing
-        for name in _ARRAYS:
-            column = getattr(self, name)
-            if name not in ("lower", "upper") or column is not self.values:
-                document[name] = documents.plain_numbers(column.tolist())
-        return json.dumps(document, allow_nan=False)
+        return json.dumps(as_json.document_of(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Staircase:
@@ -327,10 +330,7 @@ class Staircase(_Writable, documents.Saved):
         >>> sf.Staircase.from_json(stairs.to_json()) == stairs
         True
         """
-        document = documents.document_of(text, cls._WHAT, _FORMAT, ("increasing", *_ARRAYS[:5]), _ARRAYS[5:])
-        columns = {name: documents.numbers_of(name, document[name]) for name in _ARRAYS if name in document}
-        loss = documents.loss_from(document["loss"], functions=True)
-        return cls(**columns, loss=loss, increasing=document["increasing"])
+        return cls(**as_json.arguments_of(text, cls._WHAT))
 
     def to_sql(
         self,
@@ -346,7 +346,7 @@ class Staircase(_Writable, documents.Saved):
         ----------
         column : str or sequence of str
             The column of scores: its name, or the parts of a qualified name such as ``("t", "score")``.
-        dialect : {"duckdb", "postgres", "spark"}, default "duckdb"
+        dialect : {"duckdb", "postgres", "standard", "sqlite", "spark", "bigquery", "snowflake"}, default "duckdb"
         interpolation : {"step", "linear", "centered"}, default "step"
             As in `predict`.
         out_of_bounds : {"clip", "nan"}, default "clip"
@@ -427,7 +427,7 @@ class Staircase(_Writable, documents.Saved):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Staircase):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARRAYS) and (
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ARRAYS) and (
             (self.loss, self.increasing) == (other.loss, other.increasing)
         )
 

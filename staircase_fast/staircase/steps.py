@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs.columns import Column, read_array, read_column, read_float_column
+from staircase_fast.inputs.missing import read_with_nan
 from staircase_fast.inputs.rows import check_same_length, read_scores
 from staircase_fast.losses import Loss
 from staircase_fast.losses.parameters import range_text
@@ -78,9 +79,12 @@ def check_steps(
     return found
 
 
-def read_queries(scores: ColumnLike) -> tuple[Column, tuple[int, ...]]:
-    """Scores to evaluate, as a flat column that may contain NaN, and their shape."""
-    array = read_array("scores", scores, exact=True)
+def read_queries(scores: ColumnLike, *, keep_nan: bool = False) -> tuple[Column, tuple[int, ...]]:
+    """Scores to evaluate, as a flat column that may contain NaN, and their shape.
+
+    `keep_nan`: other kinds of missing scores become NaN as well.
+    """
+    array = read_with_nan("scores", scores) if keep_nan else read_array("scores", scores, exact=True)
     return read_float_column("scores", array.reshape(-1)), array.shape
 
 

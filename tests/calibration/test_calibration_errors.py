@@ -233,7 +233,7 @@ def test_the_p_value_of_two_blocks_is_that_of_the_formula():
         (ValueError, "`scores` must have at least one row; got none.", {"scores": [], "targets": []}),
         (ValueError, "`scores` must have rows that sum to 1; got 1.5 at index 1.",
          {"scores": [[0.5, 0.5], [0.5, 1.0]]}),
-        (ValueError, "`scores` must be between 0 and 1; got -0.5 in column 0 at index 1.",
+        (ValueError, "`scores[:, 0]` must be between 0 and 1; got -0.5 at index 1.",
          {"scores": [[0.5, 0.5], [-0.5, 1.5]]}),
         (ValueError, "`scores` must have shape (n,) or (n, k) with k >= 2; got shape (2, 1).",
          {"scores": [[0.5], [0.5]]}),
