@@ -243,9 +243,10 @@ def size_of(tab: Browser, what: str) -> dict:
 
 def drawn(tab: Browser, path: Path) -> np.ndarray:
     """The pixels of the picture, which must exist and not be blank."""
-    assert tab.value("document.images.length") == 1
-    assert tab.value("document.images[0].complete && document.images[0].naturalWidth") > 100
-    assert tab.value("document.images[0].alt.length") > 50
+    assert tab.value("document.images.length") == 2 + tab.value("document.querySelectorAll('#segments').length")
+    assert tab.value("[...document.images].every(image => image.complete && image.naturalWidth > 100)")
+    assert tab.value("[...document.images].every(image => image.alt.length > 30)")
+    assert tab.value("[...document.images].every(image => image.parentNode.scrollHeight <= image.height + 20)")
     tab.value("window.scrollTo(0, 0)")
     box = size_of(tab, "document.images[0]")
     assert box["width"] > 300, box
