@@ -55,7 +55,7 @@ th:first-child, td:first-child { text-align: left; }
 small { display: block; font-weight: normal; }
 details > summary { cursor: pointer; padding: .4rem 0; }
 #details td { text-align: left; overflow-wrap: anywhere; }
-@media screen and (prefers-color-scheme: dark) { img { filter: invert(1) hue-rotate(180deg); } }
+@media screen and (prefers-color-scheme: dark) { img { filter: invert(1) hue-rotate(180deg) brightness(1.5); } }
 @media print { :root { color-scheme: light; } div, div.long { max-height: none; overflow: visible; }
   img { min-width: 0; } tr, img { break-inside: avoid; } }
 """
