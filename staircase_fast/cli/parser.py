@@ -188,10 +188,14 @@ def _add_fit(commands: Any) -> None:
     _add_loss(fit, "squared")
     way = "whether values rise or fall with the score; auto: the direction with the smaller loss"
     _add_choice(fit, "--direction", ("increasing", "decreasing", "auto"), way)
+    _add_scanning(fit)
+
+
+def _add_scanning(command: argparse.ArgumentParser) -> None:
     scans = "read the rows twice instead of keeping them in memory; the default for large or several files"
-    fit.add_argument("--streaming", action="store_true", help=scans)
+    command.add_argument("--streaming", action="store_true", help=scans)
     memory = "memory for the rows and sums of such a fit (default: %(default)s)"
-    fit.add_argument("--memory-limit", metavar="SIZE", default="1GB", type=_option(bytes_of), help=memory)
+    command.add_argument("--memory-limit", metavar="SIZE", default="1GB", type=_option(bytes_of), help=memory)
 
 
 def _add_apply(commands: Any) -> None:
