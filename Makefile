@@ -44,7 +44,7 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAI
 .NOTPARALLEL:
 .PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-engines test-free-threaded \
         release-check bench bench-engines asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits simulate-errors \
-        coverage-simulation limit-law sanitize mutants lint docs coverage clean
+        coverage-simulation limit-law peer-figures sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -175,11 +175,16 @@ docs: build/in-place.stamp .venv/docs.stamp  ## build the documentation in build
 	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs
 	@echo "open build/docs/index.html"
 
-coverage-simulation: build/in-place.stamp .venv/dev.stamp  ## how often bands keep their promise; RUNS=1000 SEED=18
-	$(HERE) tests/calibration/simulate_coverage.py $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED))
+coverage-simulation: build/in-place.stamp .venv/dev.stamp  ## how often bands keep their promise; RUNS=1000 SEED=18 ROWS=1000 TRUTHS=p^2
+	$(HERE) tests/calibration/simulate_coverage.py $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(ROWS),--rows $(ROWS)) $(if $(TRUTHS),--truths $(TRUTHS))
 
 limit-law: build/in-place.stamp .venv/dev.stamp  ## quantiles for pointwise bands; RUNS=100000 SEED=2001
 	$(HERE) tests/calibration/simulate_limit_law.py $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED))
+
+# `pip install relplot` into .venv adds its smooth calibration error.
+peer-figures: build/in-place.stamp .venv/dev.stamp  ## our scores and errors beside those of other libraries; SEED=1
+	$(HERE) tests/peers/print_figures.py $(if $(SEED),--seed $(SEED))
 
 coverage: build/coverage.stamp  ## line coverage: Python 100 %, kernels 95 %
 	rm -rf build/coverage-data && mkdir build/coverage-data
