@@ -16,6 +16,7 @@ import_optional("matplotlib.axes", "a plot", extra="plot")
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.colors import to_rgb  # noqa: E402
 from matplotlib.ticker import FixedLocator, MaxNLocator  # noqa: E402
+from matplotlib.transforms import ScaledTranslation  # noqa: E402
 
 from staircase_fast.staircase import plot  # noqa: E402
 from staircase_fast.staircase.steps import Steps  # noqa: E402
@@ -32,6 +33,7 @@ _NAMES = {"brier": "Brier score", "poisson_deviance": "Poisson deviance", "tweed
 _STRIP = 0.2  # height of the histogram below the curve, as a share of the height of the curve
 _GAP = 0.04  # space between them, as a share of the same
 _LEGEND_WIDTH = 42  # characters of a line that says what a band promises
+_BELOW = 36  # points between the axes and a legend below them: ticks and their label
 _BETWEEN = 12  # points between the names and the numbers
 _FAR = 1e305  # larger numbers are drawn in thousands, because matplotlib adds the edges of bars
 _CORNER = 0.5, 0.7  # right and lower end of the box of numbers, as shares of the axes
@@ -86,10 +88,17 @@ def draw_reliability(
 
 
 def draw_legend(ax: Axes, *, numbers: bool) -> None:
-    """Above the diagonal; below it, if the numbers are there; beside the axes, if there are several curves."""
+    """Below the axes if it says what a band promises, which is long; beside them if there are several curves.
+
+    Short ones are drawn above the diagonal; below it, if the numbers are there.
+    """
+    labels = ax.get_legend_handles_labels()[1]
     place: dict[str, Any] = {"loc": "upper left"}
     if sum(line.get_gid() == _CURVE for line in ax.lines) > 1:
         place["bbox_to_anchor"] = (1.0, 1.0)
+    elif any("\n" in label for label in labels):
+        below = ScaledTranslation(0.0, -_BELOW / 72, ax.get_figure(root=True).dpi_scale_trans)  # type: ignore[union-attr]
+        place |= {"bbox_to_anchor": (0.0, 0.0), "bbox_transform": ax.transAxes + below, "borderaxespad": 0.0}
     elif numbers:
         (low, high), start = ax.get_ylim(), ax.spines["left"].get_bounds()[0]  # a histogram may lie below
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, (start - low) / (high - low))}
