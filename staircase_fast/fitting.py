@@ -107,7 +107,8 @@ def fit(
     float64 are one step.
 
     Inputs can be lists, NumPy arrays, pandas or polars columns, Arrow arrays, or anything that supports DLPack or
-    `__array__`.  Rows are matched by position, not by index.  Missing values raise a ValueError that names the row.
+    `__array__`.  Rows are matched by position; pandas columns must have the same index.  Missing values raise a
+    ValueError that names the row.
 
     Thread-safety: inputs are only read; the kernels run without the GIL.
 

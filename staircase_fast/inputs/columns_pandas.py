@@ -1,4 +1,4 @@
-"""Read pandas columns and tables.  Rows are matched by position; the index is ignored."""
+"""Read pandas columns and tables.  Their indexes are compared by `check_same_index` in `rows.py`."""
 
 from __future__ import annotations
 

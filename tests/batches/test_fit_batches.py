@@ -140,7 +140,7 @@ def test_errors_name_the_file_the_column_and_the_row(tmp_path):
         (("nothing-here-*.parquet", "s", "y"), "got none in 'nothing-here-"),
         (("rows.xlsx", "s", "y"), "`source` must be files with one of the extensions"),
         (([{"s": [1], "y": [1]}],), "`score` must be the name of a column; got None"),
-        (([{"s": [1], "y": [1]}], "s", "z"), r"batch 0: there is no column 'z'; the columns are 's', 'y'\."),
+        (([{"s": [1], "y": [1]}], "s", "z"), r"batch 0: there is no column 'z'; the columns are 's', 'y'\.$"),
         (([([1],)],), "batch 0: `source` must have batches"),
         (([7], "s", "y"), "batch 0: `source` must have batches that are tables"),
         ((lambda: 3,), "`source` must return an iterator of batches"),
@@ -150,6 +150,25 @@ def test_errors_name_the_file_the_column_and_the_row(tmp_path):
 def test_invalid_sources(arguments, message):
     with pytest.raises(sf.InvalidInputError, match=message):
         sf.fit_batches(*arguments)
+
+
+def test_a_column_that_a_lazy_source_does_not_have_is_an_error(tmp_path):
+    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
+    from pyarrow import csv, dataset
+
+    table = pa.table({"score": [0.1, 0.2], "label": [0, 1]})
+    csv.write_csv(table, tmp_path / "rows.csv")
+    for source in (
+        tmp_path / "rows.csv",
+        dataset.dataset(tmp_path / "rows.csv", format="csv"),
+        pl.LazyFrame({"score": [0.1, 0.2], "label": [0, 1]}),
+        duckdb.sql("SELECT 0.1 AS score, 1 AS label"),
+    ):
+        with pytest.raises(
+            sf.InvalidInputError,
+            match=r"there is no column 'scores'; the columns are 'score', 'label'\. Did you mean 'score'\?$",
+        ):
+            sf.fit_batches(source, "scores", "label")
 
 
 @pytest.mark.parametrize("limit", ["", "GB", "1XB", "1.2.3MB", None, True, 1.5, "12", 100])

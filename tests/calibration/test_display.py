@@ -135,7 +135,7 @@ def test_invalid_input_is_refused():
         (TypeError, "`estimator` must have predict_proba", lambda: Display.from_estimator(LinearSVC().fit(X, y), X, y)),
         (ValueError, "`estimator` must have been fitted to two classes; got 3",
          lambda: Display.from_estimator(three, X, y)),
-        (ValueError, "`pos_label` must be one of [0, 1]; got 2",
+        (ValueError, "`pos_label` must be one of 0, 1; got 2",
          lambda: Display.from_estimator(GaussianNB().fit(X, y), X, y, pos_label=2)),
         (TypeError, "`reliability` must be a result of `reliability`; got 3.", lambda: Display(3)),
     ):  # fmt: skip

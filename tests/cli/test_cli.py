@@ -36,7 +36,7 @@ def test_fit_writes_what_the_library_fits(folder, capsys, name):
 
 
 def test_fit_passes_weights_losses_bounds_and_directions_to_the_library(folder, capsys):
-    words = ["--weight", "weight", "--loss", "huber:0.3", "--bounds", "0.2,", "--direction", "auto", "--threads", "1"]
+    words = ["--weight", "weight", "--loss", "huber:0.3", "--bounds", "0.2,", "--direction", "auto", "--threads", "-1"]
     code, result = result_of(capsys, "fit", "data.parquet", "--model", "m.json", *words)
     data = problem()
     expected = sf.fit(

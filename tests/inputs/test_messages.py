@@ -61,7 +61,7 @@ WRONG_CALLS = {
         lambda: sf.ReliabilityDisplay.from_predictions(LOGITS, Y, bands="confidence"),
         "`y_true` must be in .* Are `y_prob` and `y_true` swapped",
     ),
-    "labels -1 and 1": (lambda: sf.VennAbers().fit(P, 2 * Y - 1), "-1 at index 0. If 1 is .* `np.equal\\(labels, 1\\)`"),
+    "labels -1 and 1": (lambda: sf.VennAbers().fit(P, 2 * Y - 1), "-1 at index 0. If 1 .* `np.equal\\(labels, 1\\)`"),
     "labels 1 and 2": (lambda: sf.fit(P, Y + 1, loss="log"), "If 2 is the class .* `np.equal\\(targets, 2\\)`"),
     "labels of one value": (lambda: sf.fit(P, Y * 0 + 2, loss="log"), r"got 2 at index 0\.$"),
     "targets that are no labels": (lambda: sf.fit(P, LOGITS, loss="log"), r"at index 1\.$"),
@@ -155,7 +155,7 @@ WRONG_CALLS = {
     "a level in per cent": (lambda: sf.reliability(P, Y, bands="confidence", level=95), "Did you mean 0.95"),
     "a level of -1": (lambda: sf.reliability(P, Y, bands="confidence", level=-1), r"got -1\.$"),
     "a quantile in per cent": (lambda: L.Quantile(95), "got 95.0. Divide percentages by 100"),
-    "a parameter as text": (lambda: L.Expectile("0.5"), "`level` must be real numbers; got '0.5'. Pass a number, or an"),
+    "a parameter as text": (lambda: L.Expectile("0.5"), "`level` must be .* got '0.5'. Pass a number, or an array"),
     "no bins": (lambda: sf.calibration_errors(P, Y, n_bins=0), r"`n_bins` must be an integer >= 1; got 0\.$"),
     "threads": (lambda: sf.fit(P, Y, n_threads=0), "must be an integer >= 1, -1 for all processors, or None"),
     # order
