@@ -339,7 +339,7 @@ def only_blocks(y1, w1, y2, w2):
          {"bands": "confidence", "targets": [1.5, 0, 1, 1], "score": "poisson_deviance"}),
         (ValueError, "`targets` times weights over dispersion, and their sums, must be within float64",
          {"bands": "confidence", "score": "squared", "dispersion": 1e-320, "targets": [1, 2, 3, 4]}),
-        (ValueError, "`n_threads` must be an integer >= 1 or None; got 0.", {"n_threads": 0}),
+        (ValueError, "`n_threads` must be an integer >= 1, -1 for all processors, or None; got 0.", {"n_threads": 0}),
     ],
 )  # fmt: skip
 def test_invalid_input_raises_an_error_that_states_the_requirement(error, text, arguments):

@@ -200,7 +200,7 @@ def test_the_package_venn_abers_agrees_where_it_is_right():
          lambda: sf.VennAbersMulticlass().fit([[0.5, 0.5], [0.1, 0.9]], [0, 2])),
         (ValueError, "`labels` must have a row with weight > 0 for each class; class 1 has none.",
          lambda: sf.VennAbersMulticlass("coupled").fit([[0.5, 0.5], [0.1, 0.9]], [0, 0])),
-        (ValueError, "`scores[:, 0]` must be >= 0 (or pass scale='margin'); got -1.0 at index 0.",
+        (ValueError, "`scores[:, 0]` must be >= 0; got -1.0 at index 0. Are these logits? Pass scale='margin'.",
          lambda: sf.VennAbersMulticlass("one_vs_one").fit([[-1.0, 0.5], [0.1, 0.9]], [0, 1])),
         (ValueError, "`scores[:, 0]` must be finite; got inf at index 0.",
          lambda: sf.VennAbersMulticlass("coupled", "margin").fit([[math.inf, 0.5], [0.1, 0.9]], [0, 1])),

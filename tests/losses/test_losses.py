@@ -146,7 +146,7 @@ def test_a_parameter_that_is_a_number_is_refused_without_an_index():
     for made, message in (
         (lambda: sf.losses.Huber(-1), "`delta` must be > 0; got -1.0."),
         (lambda: sf.losses.Huber([1, -1]), "`delta` must be > 0; got -1.0 at index 1."),
-        (lambda: sf.losses.Quantile(95), "`level` must be > 0 and < 1; got 95.0."),
+        (lambda: sf.losses.Quantile(95), "`level` must be > 0 and < 1; got 95.0. Divide percentages by 100."),
         (lambda: sf.losses.Linex(0), "`shape` must not be 0; got 0.0."),
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
