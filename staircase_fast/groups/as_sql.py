@@ -1,7 +1,8 @@
 """A StaircaseMap as an SQL expression: find the group, then the step (see staircase/as_sql.py).
 
-Most dialects compare the key with each group in a CASE, whose branches are those of the staircases.  DuckDB joins rows with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by bisection, then
-the step in that slice of the arrays.  Keys are in ascending order; strings are ordered by their bytes, COLLATE "C".
+Most dialects compare the key with each group in a CASE, whose branches are those of the staircases.  DuckDB joins rows
+with the steps of all groups by key, and ASOF by score.  PostgreSQL finds the key by bisection, then the step in that
+slice of the arrays.  Keys are in ascending order; strings are ordered by their bytes, COLLATE "C".
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from staircase_fast.staircase.sql_dialects import SqlDialect, check_text, name_o
 from staircase_fast.typing import Dialect, Interpolation
 
 if TYPE_CHECKING:
+    from staircase_fast.groups.map_exports import MapExports
     from staircase_fast.groups.readers import Key
-    from staircase_fast.groups.staircase_map import StaircaseMap
 
 _TYPES = {bool: "boolean", int: "int8", str: "text"}
 _WIDE = "numeric(20, 0)"  # for unsigned integers
@@ -31,7 +32,7 @@ _ENDS = ("lowests", "highests")  # the range of scores of each group that has a 
 
 
 def expression(
-    found: StaircaseMap,
+    found: MapExports,
     column: str | Sequence[str],
     group: str | Sequence[str],
     dialect: Dialect,

@@ -1,5 +1,7 @@
 """The fields of a StaircaseMap: how they are checked, and how they are stored in an archive.
 
+A JSON text has the arguments of `StaircaseMap` as lists.  An archive has
+
 header       "keys": "int" | "str" | "bool"
 keys         integers or bools; strings as UTF-8, one after the other
 key_ends     the end of each string
@@ -108,6 +110,30 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     if keys.dtype not in map(np.dtype, _KEY_TYPES[kind].split()) or (ends is None) == (kind == "str"):
         refuse_field("keys", f"must be of kind {kind}", found=f"got {keys.dtype}")
     return {"keys": keys.tolist() if ends is None else _split_text(keys, ends), "loss": loss, **arrays}
+
+
+def document_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `StaircaseMap` as JSON writes them."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "loss": documents.plain_loss(given["loss"]),
+        "keys": given["keys"],
+    }
+    arrays = ((name, given[name]) for name in (*_ARRAYS, *_MORE_ARRAYS) if given[name] is not None)
+    return document | {name: documents.plain_numbers(array.tolist()) for name, array in arrays}
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of `StaircaseMap` in a JSON text.  The constructor checks keys, lengths, order and finiteness."""
+    document = documents.document_of(text, _WHAT, (FORMAT, VERSION), ("keys", *_ARRAYS), _MORE_ARRAYS, flag="")
+    lists = {name: document.pop(name) for name in ("keys", "increasing")}
+    for name, given in lists.items():
+        if not isinstance(given, list):
+            refuse_field(name, "must be an array", found=f"got {type(given).__name__}")
+    names = (name for name in (*_ARRAYS, *_MORE_ARRAYS) if name in document)
+    arrays = {name: documents.numbers_of(name, document[name]) for name in names}
+    return {**lists, **arrays, "loss": documents.loss_from(document["loss"], functions=True)}
 
 
 def _split_text(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_entries
 from staircase_fast.groups import _evaluate, map_fields
+from staircase_fast.groups.map_exports import MapExports
 from staircase_fast.groups.map_fields import Fields
 from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
 from staircase_fast.inputs.columns import Column, read_float_column
 from staircase_fast.inputs.missing import keeps_nan, read_with_nan
-from staircase_fast.inputs.options import check_choice, check_interpolation, did_you_mean, import_optional
+from staircase_fast.inputs.options import check_choice, check_interpolation, did_you_mean
 from staircase_fast.inputs.rows import check_same_index, refuse_nan
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps, centered_ends
 from staircase_fast.storage.documents import Saved
-from staircase_fast.typing import ColumnLike, Dialect, Interpolation, Missing, OutOfBounds, public_class
+from staircase_fast.typing import ColumnLike, Interpolation, Missing, OutOfBounds, public_class
 
 _put = object.__setattr__  # a StaircaseMap sets its own attributes; nobody else can
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
 
 
 @public_class("staircase_fast")
-class StaircaseMap(Saved, Mapping[Key, Staircase]):
+class StaircaseMap(MapExports, Saved):
     """Staircases by the keys of their groups.
 
     Returned by `staircase_fast.fit_groups`, `fit_columns` and `load`.  It is a mapping: `found[key]` is a `Staircase`,
@@ -330,65 +331,6 @@ class StaircaseMap(Saved, Mapping[Key, Staircase]):
         shares = threads.cut(len(self), min(workers, len(threads.parts(columns.size, workers))))
         threads.each(evaluate, shares)
         return result.T
-
-    def to_sql(
-        self,
-        column: str | Sequence[str],
-        group: str | Sequence[str],
-        *,
-        dialect: Dialect = "duckdb",
-        interpolation: Interpolation = "step",
-        out_of_bounds: Literal["clip", "nan"] = "clip",
-    ) -> str:
-        """The map as an SQL expression with the results of `predict`, as exact as `Staircase.to_sql`.
-
-        Parameters
-        ----------
-        column, group : str or sequence of str
-            The columns of scores and groups; see `Staircase.to_sql`, also for the other parameters.  Integer groups can
-            be in a column of any numeric type.
-        dialect : {"duckdb", "postgres", "standard", "sqlite", "spark", "bigquery", "snowflake"}, default "duckdb"
-        interpolation : {"step", "linear", "centered"}, default "step"
-        out_of_bounds : {"clip", "nan"}, default "clip"
-
-        Returns
-        -------
-        str
-            NULL for groups that were not fitted; use ``COALESCE`` to give them a value.
-
-        Examples
-        --------
-        >>> import duckdb
-        >>> import staircase_fast as sf
-        >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
-        >>> rows = "(VALUES (1, 'a'), (5, 'a'), (1, 'b'), (1, 'z')) AS scored(score, city)"
-        >>> duckdb.sql(f"SELECT city, {found.to_sql('score', 'city')} FROM {rows}").fetchall()
-        [('a', 0.0), ('a', 1.0), ('b', 2.5), ('z', None)]
-        """
-        from staircase_fast.groups import as_sql
-
-        return as_sql.expression(self, column, group, dialect, interpolation, out_of_bounds)
-
-    def to_frame(self) -> Any:
-        """The steps of all groups as a pandas DataFrame: group, left, right, value, weight, count.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Examples
-        --------
-        >>> import staircase_fast as sf
-        >>> sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"]).to_frame()
-          group  left  right  value  weight  count
-        0     a   1.0    1.0    0.0     1.0      1
-        1     a   2.0    2.0    1.0     1.0      1
-        2     b   1.0    2.0    2.5     2.0      2
-        """
-        pandas = import_optional("pandas", "`to_frame`")
-        keys = np.repeat(map_fields.key_array(self._keys), np.diff(self.offsets))
-        columns = {"left": self.left, "right": self.right, "value": self.step_values, "weight": self.weights}
-        return pandas.DataFrame({"group": keys, **columns, "count": self.counts})
 
     def _write(self, path: str | os.PathLike[str]) -> None:
         map_fields.write(path, self.parts())

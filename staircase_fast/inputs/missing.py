@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.columns import (
-    Column, as_array, as_exact_float, exports_arrow, made_by, read_array, read_float_column,
+    Column,
+    as_array,
+    as_exact_float,
+    exports_arrow,
+    made_by,
+    read_array,
+    read_float_column,
 )  # fmt: skip
 from staircase_fast.inputs.options import check_choice
 

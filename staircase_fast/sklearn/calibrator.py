@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from staircase_fast.calibration.priors import PSEUDO_COUNTS
 from staircase_fast.errors import arguments_named
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.options import check_choice, check_interpolation
-from staircase_fast.sklearn import crossfit
+from staircase_fast.sklearn import calibrator_exports, crossfit
 from staircase_fast.sklearn.base import ScoreCalibrator
+from staircase_fast.sklearn.calibrator_exports import Calibration
 from staircase_fast.sklearn.crossfit import CalibratedPair, LabelledRows, Options
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import ColumnLike, Direction, Interpolation, public_class
@@ -160,7 +164,101 @@ class StaircaseCalibrator(ScoreCalibrator):
         for scores, staircases in self._scored(X):
             with arguments_named(scores="X"):
                 found.append(crossfit.probabilities(staircases, scores, options))
-        return found[0] if len(found) == 1 else np.mean(found, axis=0)
+        return found[0] if len(found) == 1 else reduce(np.add, found) / len(found)
+
+    def to_json(self) -> str:
+        """Return the fitted calibration as JSON text, without loss of precision and without the classifiers.
+
+        Returns
+        -------
+        str
+            An object with the classes, the parameters, and the staircases of each entry of `calibrated_classifiers_`.
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).to_json()
+        '{"format": "staircase_fast calibrator", "version": 1, "classes": [0, 1], ...'
+        """
+        return calibrator_exports.to_json(self._calibration())
+
+    @classmethod
+    def from_json(cls, text: str, estimators: Any = None) -> StaircaseCalibrator:
+        """Return the fitted calibrator of a JSON text.  Everything is validated; nothing is executed.
+
+        Parameters
+        ----------
+        text : str
+            A text from `to_json`.
+        estimators : list of fitted classifiers, optional
+            Those of `calibrated_classifiers_`, in the same order, unless the calibrator was fitted to scores.
+
+        Returns
+        -------
+        StaircaseCalibrator
+
+        Examples
+        --------
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> model = StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1])
+        >>> StaircaseCalibrator.from_json(model.to_json()).predict_proba([0.2])
+        array([[0.5, 0.5]])
+        """
+        calibration = calibrator_exports.from_json(text)
+        classifiers = calibrator_exports.check_estimators(calibration, estimators)
+        model = cls(classifiers[0], **calibration.parameters)
+        model._options()  # checks the parameters
+        model.classes_ = calibration.classes
+        pairs = zip(classifiers, calibration.staircases, strict=True)
+        model.calibrated_classifiers_ = [CalibratedPair(*pair) for pair in pairs]
+        return model
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
+        input_name: str = "scores",
+        output_name: str = "probabilities",
+    ) -> None:
+        """Write an ONNX model from scores to the probabilities of `predict_proba`, equal bit for bit.
+
+        Needs the extra ``onnx``.  The classifiers are not part of the model.
+
+        Parameters
+        ----------
+        path : str or path
+        dtype : {"float64", "float32"}, default "float64"
+            Type of the input and the output.  The model computes in float64 and rounds to float32 once.
+        input_name : str, default "scores"
+            The scores of the classifier: those of the second of two classes, of shape [N], or of all classes, of shape
+            [N, n_classes].  Several classifiers have an input each: "scores_0", "scores_1" and so on, in the order of
+            `calibrated_classifiers_`.
+        output_name : str, default "probabilities"
+            Its shape is [N, n_classes].
+
+        Notes
+        -----
+        NaN becomes NaN.  With lines, the sign of a zero may differ from `predict_proba`.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import onnxruntime
+        >>> from staircase_fast.sklearn import StaircaseCalibrator
+        >>> path = os.path.join(tempfile.mkdtemp(), "calibrator.onnx")
+        >>> StaircaseCalibrator().fit([-1.2, 0.3, 0.1, 2.0], [0, 0, 1, 1]).to_onnx(path)
+        >>> onnxruntime.InferenceSession(path).run(None, {"scores": [0.2, 3.0]})
+        [array([[0.5, 0.5],
+               [0. , 1. ]])]
+        """
+        calibrator_exports.write_onnx(self._calibration(), path, dtype, input_name, output_name)
+
+    def _calibration(self) -> Calibration:
+        check_is_fitted(self)
+        staircases = [fitted for _, fitted in self.calibrated_classifiers_]
+        has_estimators = self.calibrated_classifiers_[0].estimator is not None
+        return Calibration(self.classes_, self.get_params(deep=False), staircases, has_estimators)
 
     def _options(self) -> Options:
         prior = "none" if self.prior is None else check_choice("prior", self.prior, tuple(PSEUDO_COUNTS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,7 @@ def probabilities(staircases: tuple[Staircase, ...], scores: Column, options: Op
         return np.column_stack((1.0 - second, second))
     columns = [stairs.predict(column, **arguments) for stairs, column in zip(staircases, scores.T, strict=True)]
     found = np.column_stack(columns)
-    totals = found.sum(axis=1, keepdims=True)
+    totals = reduce(np.add, columns)[:, np.newaxis]  # from left to right, as in ONNX
     shares = np.full(found.shape, 1 / len(staircases))  # stays where all probabilities are 0
     np.divide(found, totals, out=shares, where=totals > 0)
     return shares

@@ -21,7 +21,14 @@ from staircase_fast.staircase.as_json import ARRAYS
 from staircase_fast.staircase.steps import Steps, centered_ends, check_output, check_steps, read_queries, refuse_outside
 from staircase_fast.storage import documents
 from staircase_fast.typing import (
-    Axes, ColumnLike, Dialect, Interpolation, Missing, OutOfBounds, ScalarLike, public_class,
+    Axes,
+    ColumnLike,
+    Dialect,
+    Interpolation,
+    Missing,
+    OutOfBounds,
+    ScalarLike,
+    public_class,
 )  # fmt: skip
 
 _put = object.__setattr__  # attributes are read-only for everybody else

@@ -97,10 +97,9 @@ def _sqlite_number(value: float) -> str:
         return repr(value)
     mantissa, power = math.frexp(value)
     integer, power = int(mantissa * 2**53), power - 53
-    operator, factors = "*" if power > 0 else "/", []
-    for start in range(0, abs(power), 62):  # integers of 64 bits
-        factors.append(f" {operator} {1 << min(62, abs(power) - start)}")
-    return f"(1.0 * {integer}{''.join(factors)})"
+    operator = "*" if power > 0 else "/"
+    left = range(abs(power), 0, -62)  # integers have 64 bits
+    return f"(1.0 * {integer}{''.join(f' {operator} {1 << min(62, bits)}' for bits in left)})"
 
 
 def _doubled(quote: str) -> Callable[[str], str]:
@@ -128,9 +127,7 @@ DIALECTS = {
     "duckdb": SqlDialect(_cast, _postgres_text, _doubled('"'), "asof join"),
     "postgres": SqlDialect(_cast, _postgres_text, _doubled('"'), "arrays"),
     "standard": SqlDialect(_standard_number, _doubled("'"), _doubled('"'), has_infinity=False),
-    "sqlite": SqlDialect(
-        _sqlite_number, _doubled("'"), _doubled('"'), max_key=2**63 - 1, least="min", greatest="max"
-    ),
+    "sqlite": SqlDialect(_sqlite_number, _doubled("'"), _doubled('"'), max_key=2**63 - 1, least="min", greatest="max"),
     "spark": SqlDialect(lambda value: f"double('{plain(value)}')", _escaped("'"), _doubled("`")),
     "bigquery": SqlDialect(_bigquery_number, _escaped("'"), _escaped("`"), max_key=2**63 - 1),
     "snowflake": SqlDialect(lambda value: f"'{value!r}'::FLOAT", _escaped("'"), _doubled('"')),

@@ -26,6 +26,7 @@ _FUNCTIONS: dict[str, type[Custom | UpdateRule]] = {"custom": Custom, "update_ru
 _UPGRADE = "upgrade the package to read it."
 _NEWER = f"A newer version of staircase_fast wrote this; {_UPGRADE}"
 _PERHAPS_NEWER = f"If a newer version of staircase_fast wrote this, {_UPGRADE}"
+_INTEGERS = ("counts", "offsets", "rows")  # fields
 _MAX_NAME = 80  # characters of a field name in a message
 
 
@@ -108,8 +109,12 @@ def document_of(
     more: tuple[str, ...] = (),
     *,
     with_loss: bool = True,
+    flag: str = "increasing",
 ) -> dict[str, Any]:
-    """Parse a JSON object of this format and version; it must have `fields` and may have `more`."""
+    """Parse a JSON object of this format and version; it must have `fields` and may have `more`.
+
+    `flag` names the field that must be true or false, if there is one.
+    """
     if not isinstance(text, str):
         raise InvalidTypeError("", f"{what} must be JSON text of type str", found=f"got {type(text).__name__}")
     if len(text) > files.MAX_BYTES:
@@ -133,8 +138,8 @@ def document_of(
             refuse_field(name, "is missing", found=f"{what} has format {kind[0]!r}")
         expect(name, document[name], wanted)
     known_fields(document, what, ("format", "version", *(["loss"] if with_loss else []), *fields), more)
-    if "increasing" in document and not isinstance(document["increasing"], bool):
-        refuse_field("increasing", "must be true or false", value=document["increasing"])
+    if flag in document and not isinstance(document[flag], bool):
+        refuse_field(flag, "must be true or false", value=document[flag])
     return document
 
 
@@ -216,10 +221,10 @@ def loss_from(given: object, *, functions: bool = False) -> Loss:
 
 
 def numbers_of(name: str, given: object) -> NDArray[Any]:
-    """The numbers of a field: "counts" are integers, others may be infinite."""
+    """The numbers of a field: some are integers, others may be infinite."""
     if not isinstance(given, list):
         refuse_field(name, "must be an array of numbers", found=f"got {type(given).__name__}")
-    kinds, dtype = ({int}, np.int64) if name == "counts" else ({int, float}, np.float64)
+    kinds, dtype = ({int}, np.int64) if name in _INTEGERS else ({int, float}, np.float64)
     with contextlib.suppress(OverflowError):
         if kinds.issuperset(map(type, given)):
             return np.array(given, dtype=dtype)  # the usual case, and the fastest

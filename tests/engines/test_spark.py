@@ -353,3 +353,30 @@ def test_the_examples_of_the_tutorial_run(spark, tmp_path, monkeypatch):
     from test_readme import test_the_examples_of_a_page_run_and_print_what_it_shows as run_page
 
     run_page(ROOT / "docs" / "spark.md", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("n", [5, 300])
+def test_expressions_of_spark_sql_have_the_bits_of_predict(spark, n, interpolation):
+    stairs = sf.fit(np.sort(RNG.normal(size=n)), np.sort(RNG.normal(size=n)))
+    scores = np.concatenate([stairs.left, np.nextafter(stairs.left, -9), RNG.normal(size=500), [-np.inf, np.inf]])
+    df = spark.createDataFrame(pa.table({"the `score`": scores}))
+    for out_of_bounds in ("clip", "nan"):
+        options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
+        found = df.select(F.expr(stairs.to_sql("the `score`", dialect="spark", **options)).alias("p"), "*").toPandas()
+        expected = stairs.predict(found["the `score`"], **options)
+        assert np.array_equal(found["p"].to_numpy(np.float64), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("keys", [["a", "it's", "back\\slash", "分"], [-(2**63), 7, 2**63 - 1], [False, True]])
+def test_expressions_of_spark_sql_find_the_group(spark, keys):
+    groups = [keys[place] for place in RNG.integers(0, len(keys), 500)]
+    scores = RNG.normal(size=500)
+    found = sf.fit_groups(scores, RNG.random(500), groups)
+    df = spark.createDataFrame(pa.table({"score": [*scores, np.nan, 0.5], "key": [*groups, keys[0], None]}))
+    rows = df.select(F.expr(found.to_sql("score", "key", dialect="spark")).alias("p"), "*").toPandas()
+    known = rows["key"].notna() & rows["score"].notna()
+    assert rows["p"].notna().tolist() == known.tolist()
+    assert known.sum() == 500
+    expected = found.predict(rows["score"][known], rows["key"][known].to_numpy(type(keys[0])).tolist())
+    assert rows["p"][known].to_numpy(np.float64).tolist() == expected.tolist()
