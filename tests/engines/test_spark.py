@@ -1,5 +1,6 @@
 """Fits on a Spark cluster of two executors: the bits of `fit`, also if tasks are killed or fail."""
 
+import math
 import os
 import shutil
 import signal
@@ -363,9 +364,9 @@ def test_expressions_of_spark_sql_have_the_bits_of_predict(spark, n, interpolati
     df = spark.createDataFrame(pa.table({"the `score`": scores}))
     for out_of_bounds in ("clip", "nan"):
         options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
-        found = df.select(F.expr(stairs.to_sql("the `score`", dialect="spark", **options)).alias("p"), "*").toPandas()
-        expected = stairs.predict(found["the `score`"], **options)
-        assert np.array_equal(found["p"].to_numpy(np.float64), expected, equal_nan=True)
+        rows = df.select("*", F.expr(stairs.to_sql("the `score`", dialect="spark", **options))).collect()
+        given, found = np.array([[np.nan if value is None else value for value in row] for row in rows]).T
+        assert np.array_equal(found, stairs.predict(given, **options), equal_nan=True)
 
 
 @pytest.mark.parametrize("keys", [["a", "it's", "back\\slash", "分"], [-(2**63), 7, 2**63 - 1], [False, True]])
@@ -374,9 +375,10 @@ def test_expressions_of_spark_sql_find_the_group(spark, keys):
     scores = RNG.normal(size=500)
     found = sf.fit_groups(scores, RNG.random(500), groups)
     df = spark.createDataFrame(pa.table({"score": [*scores, np.nan, 0.5], "key": [*groups, keys[0], None]}))
-    rows = df.select(F.expr(found.to_sql("score", "key", dialect="spark")).alias("p"), "*").toPandas()
-    known = rows["key"].notna() & rows["score"].notna()
-    assert rows["p"].notna().tolist() == known.tolist()
-    assert known.sum() == 500
-    expected = found.predict(rows["score"][known], rows["key"][known].to_numpy(type(keys[0])).tolist())
-    assert rows["p"][known].to_numpy(np.float64).tolist() == expected.tolist()
+    rows = df.select("score", "key", F.expr(found.to_sql("score", "key", dialect="spark"))).collect()
+    missing = [value for score, key, value in rows if key is None or math.isnan(score)]
+    assert missing == [None, None]
+    known = [row for row in rows if row[2] is not None]
+    x, g, values = zip(*known, strict=True)
+    assert len(known) == 500
+    assert list(values) == found.predict(x, list(g)).tolist()
