@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from staircase_fast.typing import (
     Interpolation,
     Missing,
     OutOfBounds,
+    PredictOptions,
     ScalarLike,
     public_class,
 )  # fmt: skip
@@ -154,27 +155,9 @@ class Staircase(_Writable, documents.Saved):
         return len(self.values)
 
     @overload
-    def predict(
-        self,
-        scores: ScalarLike,
-        *,
-        interpolation: Interpolation = "step",
-        out_of_bounds: OutOfBounds = "clip",
-        missing: Missing = "raise",
-        out: None = None,
-        n_threads: int | None = None,
-    ) -> np.float64: ...
+    def predict(self, scores: ScalarLike, **options: Unpack[PredictOptions]) -> np.float64: ...
     @overload
-    def predict(
-        self,
-        scores: ColumnLike,
-        *,
-        interpolation: Interpolation = "step",
-        out_of_bounds: OutOfBounds = "clip",
-        missing: Missing = "raise",
-        out: NDArray[np.float64] | None = None,
-        n_threads: int | None = None,
-    ) -> NDArray[np.float64]: ...
+    def predict(self, scores: ColumnLike, **options: Unpack[PredictOptions]) -> NDArray[np.float64]: ...
     def predict(
         self,
         scores: ColumnLike,
