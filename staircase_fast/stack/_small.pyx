@@ -28,7 +28,7 @@ cdef object intp = numpy.dtype(numpy.intp)
 cdef enum:
     # With more rows, the survey is faster (measured for six kinds of scores and targets).
     ROWS = 200000
-    LABEL_ROWS = 65536
+    LABEL_ROWS = 90000
     ROWS_WITHOUT_GIL = 1000   # with fewer rows the GIL is kept: releasing it would cost more than it gains
 
 MOST_ROWS, MOST_LABELS = ROWS, LABEL_ROWS
