@@ -7,7 +7,7 @@ run at one point, the cut (`rounds.py`, `_rounds.pyx`); a prefix minimum of its 
 (`_target_cut.pxd`).  A fit without limits searches run by run instead of round by round (`_search.pxd`).  Finished runs
 become blocks (`_blocks.pxd`), which `samples.py` converts to steps.
 
-Few rows of ordinary numbers take the same path in one compiled call (`_small.pyx`, `_small_rows.pxd`,
+Few rows of ordinary numbers take the same path in one compiled call (`_small.pyx`, `_score_order.pxd`,
 `_small_fit.pxd`).  `anytime.py` runs the paper's rounds one at a time, with its groups (`_paper_groups.pyx`).
 
 Tests: tests/bisection.

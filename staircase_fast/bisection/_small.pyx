@@ -8,12 +8,12 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from staircase_fast.bisection._small_fit cimport (
-    FINE, GENERAL, OUT_OF_MEMORY, Options, Status, Steps, Work, fit_rows, free_work, make_work,
-)
-from staircase_fast.bisection._small_rows cimport Columns
+from staircase_fast.bisection._score_order cimport Columns
+from staircase_fast.bisection._small_fit cimport Options, Work, fit_rows, free_work, make_work
 from staircase_fast.inputs._buffers cimport Array, close_array, copy_as_doubles, open_array
 from staircase_fast.losses._slopes cimport PLAIN_FUNCTION
+from staircase_fast.stack._small_fit cimport Steps
+from staircase_fast.stack._small_rows cimport FINE, GENERAL, NO_MEMORY, Status
 
 import numpy
 
@@ -61,7 +61,8 @@ def fit(
     cdef Work work
     cdef Columns given
     cdef Status status = GENERAL
-    cdef Py_ssize_t n = 0, n_steps = 0, column
+    cdef Py_ssize_t n = 0, column
+    cdef Steps found
     cdef double *memory = NULL
     cdef double[:, ::1] steps
     arrays[0].kind = arrays[1].kind = arrays[2].kind = 0
@@ -78,6 +79,7 @@ def fit(
         if memory == NULL or not make_work(&work, n, weights is not None, parameters.shape[0] > 1):
             raise MemoryError
         given = Columns(memory, memory + n, NULL, NULL)
+        found = steps_at(memory + 3 * n, n)
         if weights is not None:
             given.w = memory + 2 * n
         if parameters.shape[0] > 1:
@@ -87,15 +89,15 @@ def fit(
                 copy_as_doubles(&arrays[0], given.x) and copy_as_doubles(&arrays[1], given.y)
                 and (given.w == NULL or copy_as_doubles(&arrays[2], given.w))
             ):
-                status = fit_rows(&work, &options, &given, n, steps_at(memory + 3 * n, n), &n_steps)
-        if status == OUT_OF_MEMORY:
+                status = fit_rows(&work, &options, &given, n, &found, memory + 8 * n, memory + 9 * n)
+        if status == NO_MEMORY:
             raise MemoryError
         if status == GENERAL:
             return None
-        table = empty((7, n_steps))
+        table = empty((7, found.n))
         steps = table
         for column in range(7):
-            memcpy(&steps[column, 0], memory + (3 + column) * n, n_steps * sizeof(double))
+            memcpy(&steps[column, 0], memory + (3 + column) * n, found.n * sizeof(double))
         return table
     finally:
         for column in range(3):
@@ -106,11 +108,8 @@ def fit(
 
 
 cdef Steps steps_at(double *memory, Py_ssize_t room) noexcept nogil:
-    """Seven columns with room for so many steps."""
-    return Steps(
-        memory, memory + room, memory + 2 * room, memory + 3 * room, <int64_t *>(memory + 4 * room), memory + 5 * room,
-        memory + 6 * room
-    )
+    """Five columns, each with room for so many steps."""
+    return Steps(memory, memory + room, memory + 2 * room, memory + 3 * room, <int64_t *>(memory + 4 * room), 0)
 
 
 def fit_groups(
@@ -132,6 +131,7 @@ def fit_groups(
     cdef Work work
     cdef Columns given = Columns(NULL, NULL, NULL, NULL)
     cdef Status status = FINE
+    cdef Steps found
     table = empty((7, room))
     cdef double[:, ::1] steps = table
     for group in range(first, last):
@@ -150,13 +150,14 @@ def fit_groups(
                 given.w = <double *>&weights[start]
             if own_parameters:
                 given.p = <double *>&parameters[start]
-            status = fit_rows(&work, &options, &given, n, steps_at(&steps[0, at], room), &n)
-            if status == OUT_OF_MEMORY:
+            found = steps_at(&steps[0, at], room)
+            status = fit_rows(&work, &options, &given, n, &found, &steps[5, at], &steps[6, at])
+            if status == NO_MEMORY:
                 break
             if status == FINE:
-                n_steps[group] = n
-                at += n
+                n_steps[group] = found.n
+                at += found.n
     free_work(&work)
-    if status == OUT_OF_MEMORY:
+    if status == NO_MEMORY:
         raise MemoryError
     return table[:, :at]

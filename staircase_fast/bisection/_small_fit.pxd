@@ -17,22 +17,19 @@ from staircase_fast.arithmetic._row_sums cimport add_rows
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.bisection._blocks cimport Block, Limits, blocks_of, limit_blocks
 from staircase_fast.bisection._runs cimport Run
+from staircase_fast.bisection._score_order cimport (
+    Columns, Room, copy_in_order, find_ends, make_room_for_rows, turn_rows,
+)
 from staircase_fast.bisection._search cimport (
     FOUND, Rows, Search, add_run, free_search, new_search, run_between_targets, search_rows, set_rules,
 )
-from staircase_fast.bisection._small_rows cimport (
-    Columns, Room, copy_in_order, find_ends, make_room_for_rows, turn_rows,
-)
 from staircase_fast.losses._slopes cimport LINEX, LOGISTIC, POWER, QUANTILE, Model, levels_off
+from staircase_fast.stack._small_fit cimport Steps
+from staircase_fast.stack._small_rows cimport FINE, GENERAL, NO_MEMORY, Status
 
 cdef enum:
     MOST_LOG_ODDS = 1500      # bounds the log-odds of sums of weights and positive targets
     LINEX_ROWS = 2000         # with more rows, the closed form of the general path is faster
-
-cdef enum Status:
-    FINE
-    GENERAL                   # leave the rows to the general path
-    OUT_OF_MEMORY
 
 # The options of a fit.
 ctypedef struct Options:
@@ -46,16 +43,6 @@ ctypedef struct Options:
     bint decreasing
     double lo
     double hi
-
-# Where steps are written.
-ctypedef struct Steps:
-    double *left
-    double *right
-    double *values
-    double *weights
-    int64_t *counts
-    double *lower
-    double *upper
 
 ctypedef struct Work:
     Room room
@@ -79,9 +66,12 @@ cdef inline void free_work(Work *work) noexcept nogil:
 
 
 cdef inline Status fit_rows(
-    Work *work, const Options *options, const Columns *given, Py_ssize_t n, Steps out, Py_ssize_t *n_steps
+    Work *work, const Options *options, const Columns *given, Py_ssize_t n, Steps *out, double *lower, double *upper
 ) noexcept nogil:
-    """Fit n >= 1 rows, in any order; write the steps to `out`, which has room for n of them."""
+    """Fit n >= 1 rows, in any order; write the steps to `out`, and the bounds of their values.
+
+    The outputs have room for n steps.
+    """
     cdef Columns *rows = &work.room.rows
     cdef Search *search = &work.search
     cdef Range y = range_of(<const double *>given.y, n), w = Range(-1, 1.0, 1.0, 1.0, True)
@@ -102,18 +92,18 @@ cdef inline Status fit_rows(
     if options.decreasing:
         turn_rows(&work.room, n)
     if not find_blocks(work, options, y, w, n, tied):
-        return OUT_OF_MEMORY
-    n_steps[0] = blocks_of(
+        return NO_MEMORY
+    out.n = blocks_of(
         search.out.done, search.out.n_done, rows.y if options.kind == QUANTILE else NULL, work.blocks
     )
-    if options.kind == POWER and rows.p == NULL and has_wide_block(work.blocks, n_steps[0]):
+    if options.kind == POWER and rows.p == NULL and has_wide_block(work.blocks, out.n):
         return GENERAL
     if options.is_location:
         limits.y = rows.y
-    n_steps[0] = limit_blocks(work.blocks, n_steps[0], n, &limits)
-    if fabs(work.blocks[0].value) == INFINITY or fabs(work.blocks[n_steps[0] - 1].value) == INFINITY:
+    out.n = limit_blocks(work.blocks, out.n, n, &limits)
+    if fabs(work.blocks[0].value) == INFINITY or fabs(work.blocks[out.n - 1].value) == INFINITY:
         return GENERAL
-    write_steps(work, options, scale_of(w, Range(-1, 1.0, 1.0, 1.0, True), n), n, n_steps[0], out)
+    write_steps(work, options, scale_of(w, Range(-1, 1.0, 1.0, 1.0, True), n), n, out, lower, upper)
     return FINE
 
 
@@ -236,22 +226,22 @@ cdef inline bint has_wide_block(const Block *blocks, Py_ssize_t n) noexcept nogi
 
 
 cdef inline void write_steps(
-    Work *work, const Options *options, Scale scale, Py_ssize_t n, Py_ssize_t n_steps, Steps out
+    Work *work, const Options *options, Scale scale, Py_ssize_t n, const Steps *out, double *lower, double *upper
 ) noexcept nogil:
     cdef uint64_t sums[MAX_WORDS]
     cdef const double *w = work.room.rows.w
     cdef Py_ssize_t i, step, start, end
-    for i in range(n_steps):
+    for i in range(out.n):
         start = work.blocks[i].start
-        end = work.blocks[i + 1].start if i + 1 < n_steps else n
-        step = n_steps - 1 - i if options.decreasing else i
+        end = work.blocks[i + 1].start if i + 1 < out.n else n
+        step = out.n - 1 - i if options.decreasing else i
         out.left[step] = work.room.rows.x[end - 1 if options.decreasing else start]
         out.right[step] = work.room.rows.x[start if options.decreasing else end - 1]
         out.values[step] = work.blocks[i].value
         out.weights[step] = <double>(end - start)
         out.counts[step] = end - start
-        out.lower[step] = work.blocks[i].lo
-        out.upper[step] = work.blocks[i].hi
+        lower[step] = work.blocks[i].lo
+        upper[step] = work.blocks[i].hi
         if w != NULL:
             memset(sums, 0, (scale.s_words + scale.w_words) * sizeof(uint64_t))
             add_rows(scale, sums, w, NULL, start, end)
