@@ -17,6 +17,7 @@ from staircase_fast.cli import columns, scanning, tables
 from staircase_fast.cli.labels import current_labels
 from staircase_fast.cli.printing import progress
 from staircase_fast.errors import InvalidInputError
+from staircase_fast.groups import map_fields
 from staircase_fast.groups.readers import GroupColumn, group_column
 from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
@@ -69,15 +70,19 @@ def _by_argument(table: Any, names: dict[str, str]) -> dict[str, Any]:
 
 
 def load_model(path: str) -> Model:
-    """Load a model: a map of groups is an archive, a staircase is JSON text."""
-    if path == "-":
-        with files.named("standard input"):
-            return sf.Staircase.from_json(sys.stdin.read())
-    if not files.is_special(path):  # a pipe can be read only once
+    """Load a model: an archive is a map of groups; JSON text is a staircase or a map."""
+    if path != "-" and not files.is_special(path):  # a pipe can be read only once
         with open(path, "rb") as file:
             if file.read(len(files.ARCHIVE)) == files.ARCHIVE:
                 return sf.StaircaseMap.load(path)
-    return sf.Staircase.load(path)
+    with files.named("standard input" if path == "-" else path):
+        text = sys.stdin.read() if path == "-" else files.read_text(path, "a staircase")
+        try:
+            return sf.Staircase.from_json(text)
+        except InvalidInputError as error:
+            if error.value != map_fields.FORMAT:
+                raise
+        return sf.StaircaseMap.from_json(text)
 
 
 def given_model(options: argparse.Namespace) -> Model:

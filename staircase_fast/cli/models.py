@@ -26,8 +26,6 @@ def export(options: argparse.Namespace) -> commands.Result:
     form = options.to
     is_map = isinstance(model, sf.StaircaseMap)
     name = "standard input" if options.model == "-" else options.model
-    if not hasattr(model, f"to_{form}"):
-        raise InvalidInputError("", f"a model with groups cannot be exported to {form}", found="use sql", file=name)
     if form == "sql" and is_map != (options.group is not None):
         found = "name their column with --group" if is_map else f"got --group {options.group}"
         raise InvalidInputError("", f"the model has {'' if is_map else 'no '}groups", found=found, file=name)

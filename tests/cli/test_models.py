@@ -89,11 +89,17 @@ def test_export_reports_options_that_do_not_fit(capsys):
     assert "day0.npz" in error_of(capsys, "export", "day0.npz", "--to", "json")
 
 
-def test_a_map_without_an_export_to_a_format_is_refused(capsys, monkeypatch):
-    for name in ("to_json", "to_onnx"):
-        monkeypatch.delattr(sf.StaircaseMap, name, raising=False)
-    message = error_of(capsys, "export", "map", "--to", "onnx", "-o", "a.onnx")
-    assert "map: a model with groups cannot be exported to onnx; use sql." in message
+def test_a_map_is_exported_to_json_and_onnx(capsys):
+    assert run("export", "map", "--to", "json", "--output", "map.json") == 0
+    assert sf.StaircaseMap.from_json(Path("map.json").read_text("utf-8")) == MAP
+    capsys.readouterr()
+    _, shown = result_of(capsys, "show", "map.json")
+    assert (shown["kind"], shown["groups"]) == ("map of groups", 2)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    assert run("export", "map", "--to", "onnx", "-o", "map.onnx") == 0
+    inputs = {"scores": np.array([0.5, 0.5]), "groups": np.array(["oslo", "bonn"], dtype=object)}
+    (values,) = onnxruntime.InferenceSession("map.onnx").run(None, inputs)
+    np.testing.assert_array_equal(values, [MAP["oslo"](0.5), np.nan])
 
 
 def test_merged_accumulators_give_the_staircase_of_all_rows(capsys):
