@@ -19,8 +19,8 @@ from libc.stdint cimport int64_t
 cdef enum:
     HALVINGS = 60
 
-# For each observation, the last block of the fit of the observations up to it, on one side: its sum, its weight, and the
-# observation at which the block before it ends.  The blocks of a fit are found from last to first.
+# For each observation, the last block of the fit of the observations up to it, on one side: its sum, its weight, and
+# the observation at which the block before it ends.  The blocks of a fit are found from last to first.
 ctypedef struct Blocks:
     double *s
     double *w

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.calibration.reliability import Reliability, reliability
-from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named
+from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_missing
 from staircase_fast.inputs.options import refuse_choice
 from staircase_fast.typing import Axes, ColumnLike, public_class
 
@@ -231,12 +231,24 @@ class ReliabilityDisplay:
 def _labels(y_true: Any, pos_label: Any) -> NDArray[Any]:
     """Which rows have the forecast class; or the targets themselves, if they are numbers from 0 to 1."""
     column = np.asarray(y_true)
+    if column.dtype.kind in "Of":
+        missing = np.array([_is_missing(value) for value in column.ravel().tolist()], dtype=np.bool_)
+        if missing.any():
+            refuse_missing("y_true", "a missing value", int(np.argmax(missing)))
     if pos_label is not None:
-        positive = np.equal(column, pos_label)
-        if not positive.any() and len(classes := sorted(set(column.tolist()), key=str)) > 1:
+        positive: NDArray[Any] = np.equal(column, pos_label)
+        if not positive.any() and len(classes := sorted(set(column.ravel().tolist()), key=str)) > 1:
             refuse_choice("pos_label", pos_label, classes)
         return positive
     if column.dtype.kind not in "biuf":
-        found = f"got {sorted(set(column.tolist()), key=str)[:4]}"
-        raise InvalidInputError("pos_label", "must be given unless the classes are 0 and 1, or -1 and 1", found=found)
+        got = f"got {sorted(set(column.tolist()), key=str)[:4]}"
+        raise InvalidInputError("pos_label", "must be given unless the classes are 0 and 1, or -1 and 1", found=got)
     return column == 1 if np.isin(column, (-1, 1)).all() and (column == -1).any() else column
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or pandas.NA, which is neither equal to itself nor not."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except TypeError:
+        return True

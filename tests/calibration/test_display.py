@@ -1,10 +1,12 @@
 """ReliabilityDisplay: scikit-learn's conventions, several models, and legends that say what bands promise."""
 
+import math
 import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -141,3 +143,18 @@ def test_invalid_input_is_refused():
     ):  # fmt: skip
         with pytest.raises(error, match=re.escape(message)):
             call()
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA], ids=["None", "nan", "NA"])
+def test_missing_classes_are_refused(missing):
+    with pytest.raises(ValueError, match=r"`y_true` must not have missing entries; got a missing value at index 1\."):
+        sf.ReliabilityDisplay.from_predictions(
+            np.array(["a", missing, "b"], dtype=object), [0.2, 0.4, 0.9], pos_label="b"
+        )
+
+
+def test_a_class_that_is_not_there_is_refused_but_one_without_a_row_is_not():
+    with pytest.raises(ValueError, match=r"`pos_label` must be one of .'a', 'b'.; got 'c'."):
+        sf.ReliabilityDisplay.from_predictions(["a", "b"], [0.2, 0.4], pos_label="c")
+    shown = sf.ReliabilityDisplay.from_predictions(["a", "a"], [0.2, 0.4], pos_label="b")
+    assert shown.reliability.stairs.values.tolist() == [0.0]
