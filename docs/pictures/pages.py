@@ -4,6 +4,7 @@ An image directly below a block, with a path in `made`, shows the current figure
 """
 
 import ast
+import contextlib
 import doctest
 import re
 from collections.abc import Iterator
@@ -41,10 +42,21 @@ def run_page(page: Path, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     blocks = python_blocks(page)
     if any(block.picture for block in blocks):
         import style  # noqa: F401  (its colours and fonts)
-    for line, code, picture in blocks:
-        (run_prompts if code.startswith(">>>") else run_statements)(page, code, line, names)
-        if picture:
-            yield picture, current_figure(page, line)
+    with one_thread("from sklearn" in page.read_text(encoding="utf-8")):
+        for line, code, picture in blocks:
+            (run_prompts if code.startswith(">>>") else run_statements)(page, code, line, names)
+            if picture:
+                yield picture, current_figure(page, line)
+
+
+def one_thread(uses_sklearn: bool) -> contextlib.AbstractContextManager[Any]:
+    """Fit models in one thread: on busy processors, threads of OpenMP and BLAS take many times as long."""
+    if not uses_sklearn:
+        return contextlib.nullcontext()
+    import sklearn.ensemble  # noqa: F401  (loads the libraries whose threads are limited)
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1)
 
 
 def current_figure(page: Path, line: int) -> Any:

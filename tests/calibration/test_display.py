@@ -154,7 +154,7 @@ def test_missing_classes_are_refused(missing):
 
 
 def test_a_class_that_is_not_there_is_refused_but_one_without_a_row_is_not():
-    with pytest.raises(ValueError, match=r"`pos_label` must be one of .'a', 'b'.; got 'c'."):
+    with pytest.raises(ValueError, match=r"`pos_label` must be one of 'a', 'b'; got 'c'."):
         sf.ReliabilityDisplay.from_predictions(["a", "b"], [0.2, 0.4], pos_label="c")
     shown = sf.ReliabilityDisplay.from_predictions(["a", "a"], [0.2, 0.4], pos_label="b")
     assert shown.reliability.stairs.values.tolist() == [0.0]
