@@ -43,8 +43,8 @@ unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAI
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-in-place test-checked test-wheel test-oldest test-browser test-engines test-free-threaded \
-        release-check bench bench-engines asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits simulate-errors \
-        coverage-simulation limit-law peer-figures sanitize mutants lint docs coverage clean
+        release-check bench bench-engines many-rows asv fuzz fuzz-api fuzz-files fuzz-memory certify-scales same-bits \
+        simulate-errors coverage-simulation limit-law peer-figures sanitize mutants lint docs coverage clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -94,13 +94,13 @@ test-browser: build/wheel.stamp  ## open a report in a real browser; installs Ch
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
 
 # Spark needs Java 17 or newer. The engines have an environment of their own, because they restrict other packages.
-# KILLS=20 repeats the tests that kill workers.
+# KILLS=20 repeats the tests that kill workers.  The examples of docs/spark.md run in test_spark.py, on a cluster.
 test-engines: build/engines.stamp build/wheel.stamp  ## tests on Dask and Spark; installs Java if permitted; KILLS=20
 	sh tests/engines/install_java.sh
 	cd build/wheel-install && export PYTHONPATH="$$PWD" KILLS=$(or $(KILLS),1) \
 	&& "$(ROOT)/$(ENGINES_VENV)" -c "$$IMPORTED_FROM" "$$PWD" \
 	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest -m "not long" "$(ROOT)/tests/engines" \
-	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest "$(ROOT)/tests/docs/test_readme.py" -k "dask or spark" \
+	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest "$(ROOT)/tests/docs/test_readme.py" -k dask \
 	&& "$(ROOT)/$(ENGINES_VENV)" -m pytest --doctest-modules --pyargs staircase_fast.dask
 
 # Importing our package must leave the GIL off; PYTHON_GIL=0 keeps it off if other packages would turn it on.
@@ -118,12 +118,18 @@ bench: build/in-place.stamp .venv/bench.stamp .venv/plot.stamp  ## compare the s
 	$(HERE) asv_benchmarks/growth.py --output "$(RESULTS)/growth.txt" $(if $(ROWS),--most $(ROWS))
 	$(HERE) docs/pictures/time_over_rows.py "$(RESULTS)/growth.txt" "$(RESULTS)/time_over_rows.svg"
 
-# ROWS is the number of rows in files, and the largest number in Spark.
-bench-engines: build/in-place.stamp .venv/cli.stamp build/wheel.stamp build/engines.stamp  ## time fits larger than memory, and Spark; ROWS=1e6
+# ROWS is the number of rows in files and in Dask, and the largest number in Spark.
+bench-engines: build/in-place.stamp .venv/cli.stamp build/wheel.stamp build/engines.stamp  ## time fits larger than memory, Dask and Spark; ROWS=1e6
 	mkdir -p "$(RESULTS)"
 	$(HERE) asv_benchmarks/engines.py --check $(if $(ROWS),--rows $(ROWS))
+	PYTHONPATH="$(ROOT)/build/wheel-install" $(ENGINES_VENV) asv_benchmarks/engines_dask.py $(if $(ROWS),--rows $(ROWS))
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(ENGINES_VENV) asv_benchmarks/engines_spark.py \
 	    --output "$(RESULTS)/engines_spark.txt" $(if $(ROWS),--most $(ROWS))
+
+# The rows of the first table; RESULTS=docs replaces the stored run, which docs/scale.md shows.
+many-rows: build/in-place.stamp .venv/dev.stamp  ## how many rows are live in fits of very many rows; ROWS=1e6
+	mkdir -p "$(RESULTS)"
+	$(HERE) asv_benchmarks/many_rows.py $(if $(ROWS),--most $(ROWS) --largest $(ROWS)) > "$(RESULTS)/many_rows.txt"
 
 # asv stores facts about the machine in the home directory; here that is a folder under build, as are its results.
 asv: build/in-place.stamp .venv/bench.stamp  ## run each asv benchmark once; ASV="run ..." for other commands

@@ -16,7 +16,7 @@ import staircase_fast
 
 HERE = Path(__file__).parent
 MADE = HERE / "made"
-PICTURES = ("cumulative_sums", "survey", "rounds", "bands")
+PICTURES = ("cumulative_sums", "survey", "rounds", "bands", "many_rows")
 MODULES = ("staircase_fast", "staircase_fast.losses", "staircase_fast.sklearn", "staircase_fast.typing")
 PUBLIC = {  # classes and functions by name, with their module
     name: module

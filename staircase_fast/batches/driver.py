@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +11,14 @@ from numpy.typing import NDArray
 from staircase_fast import threads
 from staircase_fast.arithmetic.exact import Scale, scale_of
 from staircase_fast.batches.buckets import Buckets
-from staircase_fast.batches.messages import Message, Tally, run_of
+from staircase_fast.batches.messages import FEW_ROWS, Message, Tally, run_of
 from staircase_fast.batches.scans import CollectTask, PeekTask, PoolTask, SurveyTask, Task
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import best_of, limits_of, staircase_of
 from staircase_fast.inputs import options
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.stack import _collect, survey
-from staircase_fast.stack.survey import LiveRows, Runs
+from staircase_fast.stack.survey import LiveBuckets, LiveRows, Runs
 from staircase_fast.staircase import cells
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams import runs
@@ -27,10 +28,12 @@ _UNKNOWN_ROWS = 10**8  # assumed if the number of rows is unknown
 _BYTES_PER_LIVE_ROW = 192  # while they are sorted and fitted
 _BYTES_PER_SCORE = 64  # of a pool, while two are merged
 _TABLE_SHARE = 0.4  # of the memory limit, for tables
-_PROGRESS = 0.7  # a round that leaves more than this share of the live rows is the last
-_MOST_SCANS = 12
+_PROGRESS = 0.7  # a round that leaves more than this share of the rows that it has divided is the last
+_MOST_SCANS = 50
+_FINE = 0.25  # rows per bucket, over the cube root of the number of rows: about a tenth of them are live
 _PLANNED_BUCKETS = 1 << 20  # at once: the work space is three numbers per bucket
 _LARGEST_MAP_SAMPLE = 1 << 15
+_NO_BORDERS = np.empty(0)
 
 
 class _Survey(NamedTuple):
@@ -40,6 +43,7 @@ class _Survey(NamedTuple):
     live: NDArray[np.uint8]
     sample: NDArray[np.float64]  # scores in live buckets, sorted
     n_live: float  # rows in live buckets
+    n_sorted: float  # about how many of them are not atoms
     counted: bool  # all are labels
 
 
@@ -60,6 +64,8 @@ class Driver:
         Threads of the driver.
     one_scan : bool, default False
         Whether the rows can be read only once.  Memory then grows with the number of distinct scores.
+    borders : array, optional
+        Scores whose buckets are live in any case.
     """
 
     def __init__(
@@ -73,6 +79,7 @@ class Driver:
         n_tables: int = 2,
         n_threads: int | None = None,
         one_scan: bool = False,
+        borders: NDArray[np.float64] = _NO_BORDERS,
     ) -> None:
         self._loss = check_loss(loss_of(loss))
         self._rising = options.check_direction(increasing, auto=True)
@@ -80,11 +87,12 @@ class Driver:
         self._n_rows, self._memory, self._n_tables = n_rows, memory_limit, n_tables
         self._n_threads = threads.num_threads(n_threads, threads.ROWS_EACH)
         self._most_live = max(1, int((1 - _TABLE_SHARE) * memory_limit) // _BYTES_PER_LIVE_ROW)
+        self._borders = borders
         self._tally: Tally | None = None
         self._table: NDArray[Any] | None = None  # words of labels
         self._last: _Survey | None = None
-        self._live_before = float("inf")
-        self._result: Staircase | None = None
+        self._most_left = math.inf  # rows to be sorted, after a survey that was worth it
+        self._result: Any = None
         self._task: Task | None = self._pool(0) if one_scan else PeekTask(0, self._loss)
 
     def next(self) -> Task | None:
@@ -109,10 +117,14 @@ class Driver:
                 return
             self._result, self._task = self._finish(task, message), None
         else:
-            self._result, self._task = self._fit_pool(message), None
+            self._result, self._task = self._finish_pool(message), None
 
     def staircase(self) -> Staircase:
         """The result, after `next` has returned None."""
+        return self.result()
+
+    def result(self) -> Any:
+        """What was computed, after `next` has returned None."""
         if self._result is None:
             raise RuntimeError("The fit is not finished: `next` returns the next task.")
         return self._result
@@ -135,7 +147,7 @@ class Driver:
 
     def _first_survey(self, message: Message, share: float) -> Task:
         tally = message.tally
-        n = self._n_rows or (int(tally.n_rows / share) if tally.n_rows else 0) or _UNKNOWN_ROWS
+        n = self._n_rows = self._n_rows or (int(tally.n_rows / share) if tally.n_rows else 0) or _UNKNOWN_ROWS
         targets = message.arrays["targets"]
         labels = not tally.weighted and bool(np.all((targets == 0) | (targets == 1)))
         centre = 0.0 if labels else float(np.sort(targets)[len(targets) // 2])
@@ -145,8 +157,13 @@ class Driver:
 
     def _most_buckets(self, labels: bool) -> float:
         """As many as there is memory for."""
-        size = self._n_tables * (8 if labels else 16 + 32)  # words; summaries, and the wide ones made of them
-        return max(16.0, _TABLE_SHARE * self._memory / size)
+        return max(16.0, _TABLE_SHARE * self._memory / (self._n_tables * self._bytes_per_bucket(labels)))
+
+    def _bytes_per_bucket(self, labels: bool) -> int:
+        """In one table: words, if they can count all rows; summaries, and the wide ones made of them."""
+        if labels:
+            return 8 if (self._n_rows or _UNKNOWN_ROWS) < FEW_ROWS else 32
+        return 16 + 32
 
     def _after_survey(self, task: SurveyTask, message: Message) -> Task:
         tally, table = message.tally, message.arrays["table"]
@@ -154,6 +171,7 @@ class Driver:
         if tally.inexact or not survey.are_moderate(scale, tally.weights):
             return self._pool(task.scan + 1)
         live = self._plan(table, scale, int(message.arrays["parts"][0]))
+        live[task.buckets.find(self._borders)] = 1
         if len(message.arrays["was_live"]):
             live &= message.arrays["was_live"]
         n_live = _rows_in(table, live)
@@ -165,7 +183,7 @@ class Driver:
         sample = sample[live[bucket] == 1]
         expected = n_live * (1.0 - _entries_of_atoms(sample, atoms) / max(1, len(sample)))
         counted = table.dtype == np.uint64
-        self._last = _Survey(task, live, sample, n_live, counted)
+        self._last = _Survey(task, live, sample, n_live, expected, counted)
         if expected > self._most_live:
             return self._refine(task.scan + 1)
         self._table = table if counted else None
@@ -175,15 +193,27 @@ class Driver:
         )  # fmt: skip
 
     def _refine(self, scan: int) -> Task:
-        """Divide the live buckets, unless the last time has brought too little."""
+        """Divide live buckets, unless the last time has brought too little."""
         last, self._table = self._last, None
         assert last is not None
-        if last.n_live > _PROGRESS * self._live_before or scan > _MOST_SCANS:
+        if last.n_sorted > self._most_left or scan > _MOST_SCANS:
             return self._pool(scan)
-        self._live_before = last.n_live
         wanted = min(last.n_live, self._most_buckets(last.counted))
-        buckets = last.task.buckets.refined(last.live, cells.make_map(_map_sample(last.sample), wanted))
+        share = self._share_to_divide(last.n_sorted, wanted)
+        self._most_left = last.n_sorted * (1 - (1 - _PROGRESS) * share)
+        sample = _map_sample(last.sample[: math.ceil(share * len(last.sample))])
+        buckets = last.task.buckets.refined(last.live, cells.make_map(sample, wanted))
         return SurveyTask(scan, self._loss, buckets, last.task.centre, last.counted)
+
+    def _share_to_divide(self, n: float, n_buckets: float) -> float:
+        """The share of these rows that one survey can divide into buckets small enough to be quiet.
+
+        Noise raises a path over a step to about the cube root of the number of rows.  A bucket with many more rows than
+        that is live.  If there is memory for such buckets only, each survey divides a range of scores.
+        """
+        assert self._tally is not None
+        rows_per_bucket = _FINE * float(self._tally.n_rows) ** (1 / 3)
+        return min(1.0, rows_per_bucket * n_buckets / max(1.0, n))
 
     def _plan(self, table: NDArray[Any], scale: Scale, n_parts: int) -> NDArray[np.uint8]:
         """Which buckets are live, for the directions that are needed."""
@@ -195,14 +225,20 @@ class Driver:
                 live[part] |= survey.plan(table[part], roundings, scale.greatest, 1, decreasing=not rising)
         return live
 
-    def _finish(self, task: CollectTask, message: Message) -> Staircase:
-        arrays, live = message.arrays, task.live_buckets()
+    def _gathered(self, message: Message, live: LiveBuckets) -> tuple[LiveRows, Runs]:
+        """The live rows, and the sums of all others."""
+        arrays = message.arrays
         found = LiveRows(arrays["rows"], arrays["places"])
         sums = Runs(arrays["run_rows"], arrays["run_words"])
         if self._table is not None:
             sums = Runs(sums.rows.copy(), sums.words.copy())
             _collect.sum_labels(self._table, live.directory, live.atom_runs, *found, *sums)
             self._table = None
+        return found, sums
+
+    def _finish(self, task: CollectTask, message: Message) -> Any:
+        live = task.live_buckets()
+        found, sums = self._gathered(message, live)
         weighted = message.tally.weighted
 
         def fits(signs: tuple[bool, ...], limits: tuple[float, float]) -> list[Staircase]:
@@ -223,7 +259,7 @@ class Driver:
         self._table = None
         return PoolTask(scan, self._loss, max(1024, self._memory // _BYTES_PER_SCORE))
 
-    def _fit_pool(self, message: Message) -> Staircase:
+    def _finish_pool(self, message: Message) -> Any:
         run = run_of(message)
         assert run is not None
 

@@ -6,7 +6,8 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from staircase_fast import threads
 from staircase_fast.batches.driver import Driver
@@ -106,22 +107,41 @@ def fit_source(
     progress: Progress | None = None,
 ) -> Staircase:
     """The fit of a source; `options` are those of the driver."""
-    workers = threads.num_threads(n_threads, threads.ROWS_EACH)
-    workers = min(workers, opened.n_parts or workers) or 1
-    driver = Driver(n_rows=opened.n_rows, n_tables=workers, n_threads=n_threads, one_scan=opened.one_shot, **options)
+    found: Staircase = run_driver(partial(Driver, **options), opened, names, n_threads, progress)
+    return found
+
+
+def run_driver(
+    make: Callable[..., Driver],
+    opened: Source,
+    names: Names,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """The result of a driver; `make` gets its options for this source."""
+    workers = workers_for(opened, n_threads)
+    driver = make(n_rows=opened.n_rows, n_tables=workers, n_threads=n_threads, one_scan=opened.one_shot)
     total: int | None = None
     while (task := driver.next()) is not None:
+        begin = partial(_Adding, task, names)
         if isinstance(task, PeekTask):
-            driver.receive(_run(task, _first_batches(opened), names, 1, lambda _: None))
+            driver.receive(scan_parts(begin, _first_batches(opened), 1)[0])
             continue
-        bar = _Progress(progress, task.kind, total)
-        message = _run(task, opened.parts(), names, workers, bar)
-        total = message.tally.n_given
-        driver.receive(message)
-    return driver.staircase()
+        first, *others = scan_parts(begin, opened.parts(), workers, ProgressOfScan(progress, task.kind, total))
+        for other in others:
+            first.add(other)
+        total = first.tally.n_given
+        driver.receive(first)
+    return driver.result()
 
 
-class _Progress:
+def workers_for(opened: Source, n_threads: int | None) -> int:
+    """The number of threads that read a source."""
+    workers = threads.num_threads(n_threads, threads.ROWS_EACH)
+    return min(workers, opened.n_parts or workers) or 1
+
+
+class ProgressOfScan:
     """Counts the rows of a scan and reports them."""
 
     def __init__(self, report: Progress | None, stage: str, total: int | None) -> None:
@@ -145,8 +165,20 @@ def _first_batches(source: Source) -> Iterator[Part]:
         yield lambda part=part: itertools.islice(part(), 1)  # type: ignore[misc]
 
 
-def _run(task: Task, parts: Iterable[Part], names: Names, n_workers: int, report: Callable[[int], None]) -> Message:
-    """The message of all parts: each thread takes the next one that is left, until an error or an interrupt."""
+class Adding(Protocol):
+    """What one thread does with the batches it gets."""
+
+    def add(self, batch: Batch) -> int:
+        """Add a batch; return the number of its rows."""
+
+    def message(self) -> Any:
+        """The result for all batches."""
+
+
+def scan_parts(
+    begin: Callable[[], Adding], parts: Iterable[Part], n_workers: int, report: Callable[[int], None] = lambda _: None
+) -> list[Any]:
+    """The message of each thread: each takes the next part that is left, until an error or an interrupt."""
     left, lock, stop, done = iter(parts), threading.Lock(), threading.Event(), threading.Condition()
     active: set[int] = set()
 
@@ -154,21 +186,19 @@ def _run(task: Task, parts: Iterable[Part], names: Names, n_workers: int, report
         with lock:
             return None if stop.is_set() else next(left, None)
 
-    def work(place: slice) -> Message:
+    def work(place: slice) -> Any:
         active.add(place.start)
         try:
-            scan = task.begin()
+            adding = begin()
             while (part := next_part()) is not None:
                 for batch in part():
                     if stop.is_set():
                         break
-                    before = scan.tally.n_given
-                    _add(scan, batch, names)
-                    report(scan.tally.n_given - before)
+                    report(adding.add(batch))
             if place.start == 0:  # the calling thread waits here, where an interrupt stops the others
                 with done:
                     done.wait_for(lambda: len(active) == 1)
-            return scan.message()
+            return adding.message()
         except BaseException:
             stop.set()
             raise
@@ -177,23 +207,29 @@ def _run(task: Task, parts: Iterable[Part], names: Names, n_workers: int, report
                 active.discard(place.start)
                 done.notify_all()
 
-    found = threads.each(work, threads.cut(n_workers, n_workers))
-    for other in found[1:]:
-        found[0].add(other)
-    return found[0]
+    return threads.each(work, threads.cut(n_workers, n_workers))
 
 
-def _add(scan: Any, batch: Batch, names: Names) -> None:
-    """Add a batch to a scan; errors name the file, the column and the row."""
-    columns = columns_of(batch, names)
-    try:
-        scan.add(*columns, batch.name)
-    except InvalidInputError as error:
-        arguments = dict(zip(("scores", "targets", "sample_weight"), names, strict=True))
-        error.column = arguments.get(error.argument)
-        if error.index is not None and batch.offset is not None:
-            error.row = batch.offset + error.index
-        raise
+class _Adding:
+    """Adds batches to a scan; errors name the file, the column and the row."""
+
+    def __init__(self, task: Task, names: Names) -> None:
+        self.scan, self.names = task.begin(), names
+
+    def add(self, batch: Batch) -> int:
+        columns, before = columns_of(batch, self.names), self.scan.tally.n_given
+        try:
+            self.scan.add(*columns, batch.name)
+        except InvalidInputError as error:
+            arguments = dict(zip(("scores", "targets", "sample_weight"), self.names, strict=True))
+            error.column = arguments.get(error.argument)
+            if error.index is not None and batch.offset is not None:
+                error.row = batch.offset + error.index
+            raise
+        return self.scan.tally.n_given - before
+
+    def message(self) -> Message:
+        return self.scan.message()
 
 
 def _check_names(*names: object) -> Names:

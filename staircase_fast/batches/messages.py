@@ -21,7 +21,7 @@ _MAGIC = b"SFbatch\n"
 _VERSION = 1
 _ALIGNMENT = 64
 _TYPES = ("<f8", "<i8", "<i4", "<u8", "|u1")
-_FEW_ROWS = 2**32  # words of labels count fewer rows than this
+FEW_ROWS = 2**32  # words of labels count fewer rows than this
 MOST_SAMPLED = 1 << 18
 
 Arrays = dict[str, NDArray[Any]]
@@ -188,7 +188,7 @@ def _add_survey(total: Message, other: Message) -> None:
     table, more = total.arrays["table"], other.arrays["table"]
     total.arrays["parts"] = total.arrays["parts"] + other.arrays["parts"]
     total.arrays["was_live"] = total.arrays["was_live"] | other.arrays["was_live"]
-    few = total.tally.n_rows + other.tally.n_rows < _FEW_ROWS
+    few = total.tally.n_rows + other.tally.n_rows < FEW_ROWS
     if few and table.dtype == more.dtype == np.uint64:
         table += more
         return

@@ -103,9 +103,7 @@ def fit(options: argparse.Namespace) -> Result:
     increasing: Any = {"increasing": True, "decreasing": False, "auto": "auto"}[options.direction]
     if options.group and options.model == "-":
         raise InvalidInputError("", "a model with groups cannot be written to standard output", found="use a file")
-    if options.streaming and options.group:
-        raise InvalidInputError("", "--streaming fits all rows together", found=f"got --group {options.group}")
-    scans = scanning.wanted(options)
+    scans = scanning.wanted(options, options.loss)
     if options.model != "-" and not files.is_special(options.model):
         # fail before the fit if the model cannot be written
         folder = os.path.dirname(os.path.realpath(options.model))
@@ -213,8 +211,14 @@ def _keys(model: sf.StaircaseMap, data: dict[str, Any]) -> Any:
 
 
 def certify(options: argparse.Namespace) -> Result:
-    """Prove that a model is the optimum for the rows of a file."""
-    model, data = given_model(options), read_data(options)
+    """Prove that a model is the optimum for the rows of files."""
+    model = given_model(options)
+    if scanning.wanted(options, model.loss if options.loss is None else options.loss):
+        assert isinstance(model, sf.Staircase)  # `wanted` has refused groups
+        certificate = scanning.certify(options, column_names(options), model)
+        check_labels(options)
+        return certificate
+    data = read_data(options)
     settings = {"loss": options.loss, "bounds": options.bounds}
     with located(options):
         if isinstance(model, sf.StaircaseMap):

@@ -194,7 +194,7 @@ def _add_fit(commands: Any) -> None:
 def _add_scanning(command: argparse.ArgumentParser) -> None:
     scans = "read the rows twice instead of keeping them in memory; the default for large or several files"
     command.add_argument("--streaming", action="store_true", help=scans)
-    memory = "memory for the rows and sums of such a fit (default: %(default)s)"
+    memory = "memory for rows and sums while files are read twice (default: %(default)s)"
     command.add_argument("--memory-limit", metavar="SIZE", default="1GB", type=_option(bytes_of), help=memory)
 
 
@@ -212,9 +212,11 @@ def _add_apply(commands: Any) -> None:
 
 
 def _add_certify(commands: Any) -> None:
-    certify = _add_reader(commands, "certify", "prove that a model is optimal for a file; exit code 3 if it is not")
+    proof = "prove that a model is optimal for files, folders or patterns; exit code 3 if it is not"
+    certify = _add_reader(commands, "certify", proof, many=True)
     certify.add_argument("--model", required=True, help="a model that fit wrote")
     _add_loss(certify, None)
+    _add_scanning(certify)
 
 
 def _add_report(commands: Any) -> None:

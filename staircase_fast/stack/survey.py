@@ -239,18 +239,18 @@ def collect(rows: Rows, scale: Scale, live: LiveBuckets, shares: list[slice], *,
     return LiveRows(*(np.concatenate(columns) for columns in zip(*found, strict=True))), runs[0]
 
 
-def finish(
-    found: LiveRows,
-    runs: Runs,
-    scale: Scale,
-    live: LiveBuckets,
-    n_threads: int,
-    weighted: bool,
-    *,
-    decreasing: bool,
-    bounds: tuple[float, float],
-) -> Steps:
-    """The staircase of the collected rows and the runs between them."""
+class Items(NamedTuple):
+    """Collected rows, and the runs between them, in score order."""
+
+    x: NDArray[np.float64]  # NaN for runs, except of atoms
+    y: NDArray[np.float64]
+    w: NDArray[np.float64]  # or empty: all are 1
+    tied: NDArray[np.uint8]  # whether the score is that of the item before
+    run: NDArray[np.intp]  # the number of the run, or -1: a row
+
+
+def in_sequence(found: LiveRows, runs: Runs, live: LiveBuckets, n_threads: int, weighted: bool) -> Items:
+    """The collected rows, sorted, and the runs between them."""
     n_rows = len(found.places)
     ends, ordered = np.empty(live.n + 1, dtype=np.intp), np.empty((n_rows + 1, 3), dtype=np.uint64)
     _finish.arrange(*found, ends, ordered)
@@ -267,15 +267,31 @@ def finish(
     n_items = _finish.sequence(ordered, ends, live.atoms, live.atom_runs, runs.rows, x, y, w, tied, run)
     if n_items == 0:
         raise RuntimeError("`scores` or `targets` changed during the call: no row is left.")
+    return Items._make(column[:n_items] for column in (x, y, w, tied, run))
 
+
+def finish(
+    found: LiveRows,
+    runs: Runs,
+    scale: Scale,
+    live: LiveBuckets,
+    n_threads: int,
+    weighted: bool,
+    *,
+    decreasing: bool,
+    bounds: tuple[float, float],
+) -> Steps:
+    """The staircase of the collected rows and the runs between them."""
+    x, y, w, tied, run = in_sequence(found, runs, live, n_threads, weighted)
+    n_items = len(x)
     starts, values, weights = np.empty(n_items + 1, dtype=np.intp), np.empty(n_items), np.empty(n_items)
     words = np.empty(0 if scale.narrow else n_items * runs.words.shape[1], dtype=np.uint64)
     known = np.empty(n_items, dtype=np.uint8)
     n_steps = _finish.merge_items(
-        y[:n_items], w, tied, run, runs.words, scale, decreasing, *bounds, starts, values, weights, known, words
+        y, w, tied, run, runs.words, scale, decreasing, *bounds, starts, values, weights, known, words
     )
     starts[n_steps] = n_items
-    starts, run = starts[: n_steps + 1], run[:n_items]
+    starts = starts[: n_steps + 1]
     counts = np.add.reduceat(np.where(run >= 0, runs.rows[run], 1), starts[:-1])
     return Steps(x[starts[:-1]], x[starts[1:] - 1], values[:n_steps].copy(), weights[:n_steps].copy(), counts)
 

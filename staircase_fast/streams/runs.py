@@ -172,6 +172,33 @@ def steps_of(run: Run, *, decreasing: bool, bounds: tuple[float, float]) -> Step
     return Steps(left, right, values[:n_steps].copy(), weights[:n_steps].copy(), counts[:n_steps].copy())
 
 
+def means_of(run: Run) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """The mean, the weight and the number of rows of each score."""
+    assert isinstance(run.columns, ScoreSums)
+    _, y, w, rows, words = run.columns
+    means, weights, counts = y.copy(), w.view(np.float64).copy(), np.ones(len(y), dtype=np.int64)
+    tally, pool = w < 0, w == 0
+    weights[tally] = w[tally] & (2**_WEIGHT_BITS - 1)
+    means[tally] = y.view(np.int64)[tally] / weights[tally]
+    counts[tally] = w[tally] >> _WEIGHT_BITS & (2**31 - 1)
+    means[pool], weights[pool] = means_of_words(words, run.scale)
+    counts[pool] = rows
+    return means, weights, counts
+
+
+def means_of_words(words: NDArray[np.uint64], scale: Scale) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The means and the weights of exact sums (`_exact.pxd`), rounded once."""
+    sums, weights = (_integers(part) for part in (words[:, : scale.s_words], words[:, scale.s_words :]))
+    up, down = (max(sign * scale.y_unit, 0) for sign in (1, -1))
+    means = [(s << up) / (w << down) for s, w in zip(sums, weights, strict=True)]
+    up, down = (max(sign * scale.w_unit, 0) for sign in (1, -1))
+    return np.array(means, dtype=np.float64), np.array([(w << up) / (1 << down) for w in weights], dtype=np.float64)
+
+
+def _integers(words: NDArray[np.uint64]) -> list[int]:
+    return [int.from_bytes(one.astype("<u8").tobytes(), "little", signed=True) for one in words]
+
+
 def entries_of_tallies(x: Any, tally: NDArray[np.uint64], s: NDArray[np.int64]) -> ScoreSums:
     """Convert the columns that earlier versions saved for integers.
 

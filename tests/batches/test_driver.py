@@ -282,7 +282,7 @@ def test_targets_that_are_labels_only_at_first():
 def test_more_rows_than_a_table_counts(kind, monkeypatch):
     """As with 2**32 rows and more, but with lower limits."""
     monkeypatch.setattr(scans, "_MOST_IN_WORDS", 70_000)
-    monkeypatch.setattr(messages, "_FEW_ROWS", 150_000)
+    monkeypatch.setattr(messages, "FEW_ROWS", 150_000)
     x, y, w = noisy(400_000, kind)
     parts = [[batch] for batch in divided((x, y, w), [90_000, 180_000, 200_000])]
     log = []
@@ -331,3 +331,19 @@ def test_samples_of_many_rows_are_thinned_in_every_round(monkeypatch):
     log = []
     assert_same_staircase(by_driver(parts, memory_limit=3 * 10**6, n_peeked=0, log=log), sf.fit(x, y))
     assert log.count("survey") >= 2
+
+
+@pytest.mark.parametrize("kind", ["labels", "reals", "weights"])
+def test_if_all_buckets_are_live_surveys_divide_one_range_of_scores_after_another(kind):
+    """As with 10**11 rows and a limit of 1 GB: no first survey is fine enough."""
+    columns, log = noisy(300_000, kind), []
+    driver_memory = 6 * 10**5 if kind == "labels" else 2 * 10**6
+    found = by_driver([[batch] for batch in divided(columns, [1000])], memory_limit=driver_memory, log=log)
+    assert_same_staircase(found, sf.fit(*columns[:2], sample_weight=columns[2]))
+    assert log.count("survey") > 3
+    assert log[-1] == "collect"
+
+
+def test_tables_of_labels_are_wide_from_2_to_the_32_rows_on():
+    sizes = [Driver(n_rows=n)._bytes_per_bucket(labels=True) for n in (2**32 - 1, 2**32)]
+    assert sizes == [8, 32]

@@ -80,5 +80,20 @@ def test_the_picture_of_the_time_over_the_rows_shows_the_stored_table(monkeypatc
     assert time_over_rows.description() in picture, "run docs/pictures/time_over_rows.py"
 
 
+def test_the_picture_of_many_rows_shows_the_stored_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    import many_rows
+
+    per_bucket, found = many_rows.read()
+    assert per_bucket.tolist() == [16 * 4**power for power in range(7)]
+    assert len(found) == 6
+    for shares in found.values():
+        assert np.all(np.diff(shares) >= 0)
+        assert 0 < shares[0] < 0.1
+        assert shares[-1] == 1
+    assert len(many_rows.draw().axes) == 2
+
+
 def test_the_readme_has_examples() -> None:
     assert len(python_blocks(PAGES[0])) > 5
