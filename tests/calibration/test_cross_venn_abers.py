@@ -99,7 +99,10 @@ def test_probabilities_that_were_rounded_to_0_or_1_can_be_merged():
         (([1, 2], [0, 1], [nan, 1]), "`folds` must be integers; got nan at index 0."),
         (([1, 2], [0, 1], [inf, 1]), "`folds` must be integers; got inf at index 0."),
         (([1, 2], [0, 1], [3, 1], [1, 0]), "`folds` must each have a row with `sample_weight` > 0; got 1 at index 1."),
-        (([1, 2], [0, 3], [0, 1]), "`labels` must be 0 or 1; got 3 at index 1."),
+        (
+            ([1, 2], [0, 3], [0, 1]),
+            "`labels` must be 0 or 1; got 3 at index 1. If 3 is the class to predict, pass `np.equal(labels, 3)`.",
+        ),
     ],
 )
 def test_an_invalid_fit_raises_an_error_and_changes_nothing(arguments, message):

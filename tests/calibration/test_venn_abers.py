@@ -202,16 +202,19 @@ def test_merged_probabilities_have_equal_regret_for_both_labels():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, 2], [0, 2]), "`labels` must be 0 or 1; got 2 at index 1."),
+        (
+            ([1, 2], [0, 2]),
+            "`labels` must be 0 or 1; got 2 at index 1. If 2 is the class to predict, pass `np.equal(labels, 2)`.",
+        ),
         (([1, 2, 3], [0, 1, 0.5]), "`labels` must be 0 or 1; got 0.5 at index 2."),
         (([1, 2], [nan, 1]), "`labels` must be 0 or 1; got nan at index 0."),
-        (([1, nan], [0, 1]), "`scores` must not be NaN; got nan at index 1."),
+        (([1, nan], [0, 1]), "`scores` must not be NaN; got nan at index 1. Drop these rows, or fill them."),
         (([], []), "`scores` must have at least one row; got none."),
         (([1, 2], [0]), "`scores` and `labels` must have one entry per row; got 2 and 1 entries."),
         (([1, 2], [0, 1], [1, -1.5]), "`sample_weight` must be >= 0; got -1.5 at index 1."),
         (([1, 2], [0, 1], [0, 0]), "`sample_weight` must have an entry > 0; all 2 are zero."),
         (([1, 2], [0, 1], [1]), "`scores` and `sample_weight` must have one entry per row; got 2 and 1 entries."),
-        (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2)."),
+        (([[1, 2]], [0, 1]), "`scores` must be one-dimensional; got shape (1, 2). Pass `np.ravel(scores)`."),
     ],
 )
 def test_an_invalid_fit_raises_an_error_and_changes_nothing(arguments, message):
