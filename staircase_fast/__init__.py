@@ -85,7 +85,7 @@ _MODULES = {
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names}
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = sorted(  # noqa: PLE0605  (a list)
     [
         "InvalidInputError",
