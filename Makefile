@@ -176,6 +176,7 @@ lint: .venv/dev.stamp  ## ruff, cython-lint, mypy, spelling, Markdown, workflows
 	.venv/bin/rumdl check --quiet *.md docs
 	.venv/bin/zizmor --offline --quiet .github
 	$(VENV) -m repo_review --show err .
+	$(VENV) tests/safety/mutants.py --check
 
 docs: build/in-place.stamp .venv/docs.stamp  ## build the documentation in build/docs
 	$(HERE) -m sphinx -q -W --keep-going -b html -d build/docs-trees docs build/docs

@@ -237,12 +237,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time; default: one per core")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for the tests of a mutant; default: 300")
     parser.add_argument("--long", action="store_true", help="also run the tests marked as long")
+    parser.add_argument("--check", action="store_true", help="only check that the list fits the code")
     parser.add_argument("--trust", action="store_true", help="do not run the tests on the unchanged copy first")
     arguments = parser.parse_args()
     options = [] if arguments.long else ["-m", "not long"]
     begin = time.monotonic()
     try:
         mutants = selected(read_list(), arguments.mutants)
+        if arguments.check:
+            return 0
         WORK.mkdir(parents=True, exist_ok=True)
         with open(WORK / "lock", "w") as lock:
             try:
