@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from staircase_fast.calibration.reliability import Reliability, reliability
 from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments_named, refuse_missing
+from staircase_fast.inputs import hints
 from staircase_fast.inputs.options import refuse_choice
 from staircase_fast.typing import Axes, ColumnLike, public_class
 
@@ -231,6 +232,9 @@ class ReliabilityDisplay:
 def _labels(y_true: Any, pos_label: Any) -> NDArray[Any]:
     """Which rows have the forecast class; or the targets themselves, if they are numbers from 0 to 1."""
     column = np.asarray(y_true)
+    if column.ndim != 1:
+        hint = hints.for_shape("y_true", y_true, column.shape)
+        raise InvalidInputError("y_true", "must be one-dimensional", found=f"got shape {column.shape}", hint=hint)
     if column.dtype.kind in "Of":
         missing = np.array([_is_missing(value) for value in column.ravel().tolist()], dtype=np.bool_)
         if missing.any():

@@ -53,7 +53,7 @@ def draw_reliability(
 
     On axes that have one already, the curve gets the next colour, and the limits include both.
     """
-    ax = ax if ax is not None else plot.new_axes(5.0, 5.6)
+    ax = plot.given_or_new(ax, 5.0, 5.6)
     earlier = [line for line in ax.lines if line.get_gid() == _CURVE]
     color = color or COLORS[len(earlier) % len(COLORS)]
     low, high = _ends(found)

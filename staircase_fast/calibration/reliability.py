@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
@@ -27,6 +28,8 @@ from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, public_class
+
+_FEW = 10  # rows with which unusual data are no sign of a mistake
 
 
 class Brier(SquaredError):  # noqa: N818  (not an exception)
@@ -299,6 +302,7 @@ def reliability(
     check_parameter_length(loss, n)
     workers = threads.num_threads(n_threads, n)
     ends = _check_forecasts(columns, loss, workers)
+    _warn_if_swapped(columns, loss)
     fitted: Loss = SquaredError() if isinstance(loss, Brier) else loss
     stairs = _fitted(columns, fitted, workers)
     constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
@@ -354,6 +358,16 @@ def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[floa
     if isinstance(loss, Brier):  # the fit uses the squared error, which allows any targets
         check_targets("targets", y, extent_of(y, n_threads), loss, x)
     return (0.0, 1.0) if loss.value_range == (0.0, 1.0) else (lowest, highest)
+
+
+def _warn_if_swapped(columns: Columns, loss: Loss) -> None:
+    """Shares are valid targets and 0 and 1 valid forecasts, but both together are most likely swapped."""
+    x, y, _ = columns
+    if len(x) < _FEW or loss.value_range != (0.0, 1.0) or not np.isin(x[:_FEW], (0, 1)).all():
+        return
+    if np.isin(x, (0, 1)).all() and x.min() < x.max() and not np.isin(y, (0, 1)).all():
+        message = "The forecasts are all 0 or 1, and the targets are not. Are they swapped?"
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:

@@ -85,14 +85,14 @@ class LabelledRows(NamedTuple):
                 found = [*fit_columns(scores, codes[:, np.newaxis] == np.arange(n_classes), **arguments).values()]
         return tuple(with_prior(stairs, options.pseudo_count) for stairs in found)
 
-    def check_classes(self, chosen: Any, part: str, split: int) -> None:
+    def check_classes(self, chosen: Any, part: str, split: int, hint: str = "") -> None:
         """One part of a split must have rows of every class."""
         missing = np.flatnonzero(np.bincount(self.codes[chosen], minlength=len(self.classes)) == 0)
         if len(missing):
             raise InvalidInputError(
                 "cv", f"must leave rows of every class in the {part} part of a split",
                 found=f"split {split} has none of class {self.classes.tolist()[missing[0]]!r}",
-                hint="" if part == "training" else "Use StratifiedKFold or `ensemble=False`.",
+                hint=hint,
             )  # fmt: skip
 
     def check_weights(self, chosen: Any, part: str = "") -> None:
@@ -143,7 +143,7 @@ def fit_pairs(
         if not frozen:
             rows.check_classes(train, "training", number)
         if ensemble:
-            rows.check_classes(test, "test", number)
+            rows.check_classes(test, "test", number, "Use StratifiedKFold, or fewer splits.")
             rows.check_weights(test, f" in the test part of split {number}")
     tested = np.concatenate([test for _, test in splits])
     rows.check_weights(tested, " in the test part of a split")

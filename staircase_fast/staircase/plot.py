@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from staircase_fast.errors import InvalidTypeError
 from staircase_fast.inputs.options import import_optional
 
 import_optional("matplotlib.axes", "a plot", extra="plot")
@@ -27,7 +28,7 @@ _RESOLUTION = 1024  # positions along an axis: lines are wider than the distance
 
 def draw_staircase(stairs: Staircase, ax: Axes | None, *, color: str | None, label: str | None) -> Axes:
     """The steps of a staircase: see `Staircase.plot`."""
-    ax = ax if ax is not None else new_axes(6.4, 4.4)
+    ax = given_or_new(ax, 6.4, 4.4)
     color = color or CURVE_COLOR
     left, right = _finite(stairs.left, stairs.right)
     values, lower, upper = _finite(stairs.values, stairs.lower, stairs.upper)
@@ -51,10 +52,14 @@ def _finite(*columns: Floats) -> list[Floats]:
     return [np.clip(column, low - margin, high + margin) for column in columns]
 
 
-def new_axes(width: float, height: float) -> Axes:
-    """Axes in a new figure."""
+def given_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """The given axes, or axes in a new figure."""
     import matplotlib.pyplot as plt
 
+    if ax is not None:
+        if not isinstance(ax, Axes):
+            raise InvalidTypeError("ax", "must be matplotlib Axes or None", value=ax)
+        return ax
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -133,12 +133,16 @@ def test_invalid_input_is_refused():
     for error, message, call in (
         (ValueError, "`pos_label` must be given unless", lambda: Display.from_predictions(["a", "b"], [0.1, 0.2])),
         (ValueError, "`y_prob` must be in [0, 1]", lambda: Display.from_predictions([0, 1], [0.1, 1.2])),
+        (ValueError, "`y_true` must be one-dimensional; got shape (). Pass a list",
+         lambda: Display.from_predictions(None, [0.1, 0.2])),
         (ValueError, "`y_true` must be in [0, 1]", lambda: Display.from_predictions([0, 5], [0.1, 0.2])),
         (TypeError, "`estimator` must have predict_proba", lambda: Display.from_estimator(LinearSVC().fit(X, y), X, y)),
         (ValueError, "`estimator` must have been fitted to two classes; got 3",
          lambda: Display.from_estimator(three, X, y)),
         (ValueError, "`pos_label` must be one of 0, 1; got 2",
          lambda: Display.from_estimator(GaussianNB().fit(X, y), X, y, pos_label=2)),
+        (TypeError, "`ax` must be matplotlib Axes or None; got 3.",
+         lambda: Display.from_predictions([0, 1], [0.1, 0.2], ax=3)),
         (TypeError, "`reliability` must be a result of `reliability`; got 3.", lambda: Display(3)),
     ):  # fmt: skip
         with pytest.raises(error, match=re.escape(message)):

@@ -351,3 +351,15 @@ def test_invalid_input_raises_an_error_that_states_the_requirement(error, text, 
 def test_empty_input_is_refused():
     with pytest.raises(ValueError, match="`scores` must have at least one row; got none"):
         sf.reliability([], [])
+
+
+def test_forecasts_and_targets_that_are_most_likely_swapped_give_a_warning():
+    labels, forecasts = [0, 1, 0, 1] * 3, [0.2, 0.8, 0.4, 0.6] * 3
+    with pytest.warns(UserWarning, match=r"forecasts are all 0 or 1, and the targets are not\. Are they swapped\?"):
+        sf.reliability(labels, forecasts)
+    sf.reliability(forecasts, labels)
+    sf.reliability(labels, labels)
+    sf.reliability([0, 1, 0.5] * 4, forecasts)
+    sf.reliability([1] * 12, forecasts)
+    sf.reliability(labels[:8], forecasts[:8])
+    sf.reliability(labels, forecasts, score="squared")

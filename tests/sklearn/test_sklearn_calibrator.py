@@ -228,7 +228,7 @@ def test_splits_that_lack_a_class_are_refused_with_a_hint(kind):
     y = kind(["a"] * 6 + ["b"] * 6)
     with pytest.raises(ValueError, match=r"every class in the training part of a split; split 0 has none of class 'a'"):
         StaircaseCalibrator(GaussianNB(), cv=KFold(2)).fit(X, y)
-    with pytest.raises(ValueError, match=r"test part .* none of class 'b'\. Use StratifiedKFold or `ensemble="):
+    with pytest.raises(ValueError, match=r"test part .* none of class 'b'\. Use StratifiedKFold, or fewer splits"):
         StaircaseCalibrator(GaussianNB(), cv=KFold(3)).fit(X, y)
     assert StaircaseCalibrator(GaussianNB(), cv=KFold(3), ensemble=False).fit(X, y).predict([[0.0]]) == ["a"]
 
