@@ -13,7 +13,7 @@ from staircase_fast import __version__
 from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.cli.tables import FORMATS
 from staircase_fast.errors import InvalidInputError
-from staircase_fast.inputs.options import check_bounds
+from staircase_fast.inputs.options import check_bounds, did_you_mean
 from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_class, loss_of
 from staircase_fast.typing import Dialect
 
@@ -27,9 +27,8 @@ _OPTIONS_OF_FORMATS = {  # of `export`
 }
 
 _FILES = """\
-DATA is a CSV, TSV, Parquet or Arrow stream file. The extension determines the format: .csv, .tsv (also with .gz, .bz2
-or .zst), .parquet, .pq, .arrows. Use - for standard input, which is CSV unless --format is given. Messages count rows
-from 0."""
+The extension of DATA determines its format: .csv, .tsv (also with .gz, .bz2 or .zst), .parquet, .pq, .arrows. Use - for
+standard input, which is CSV unless --format is given. Messages count rows from 0."""
 
 
 _INTERPOLATIONS = ("step", "linear", "centered")
@@ -42,6 +41,20 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = did_you_mean(value, list(action.choices or ()))
+            error.message += f". {hint}" if hint else ""
+            raise
+
+    def refuse(self, unknown: list[str]) -> NoReturn:
+        """Report arguments that do not exist, and the option that was probably meant."""
+        name = unknown[0].partition("=")[0]
+        hint = did_you_mean(name, list(self._option_string_actions)) if name.startswith("-") else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown)}" + (f". {hint}" if hint else ""))
+
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line; exit if it is invalid.  Without words, print the help and exit."""
@@ -50,7 +63,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if not words:
         parser.print_help()
         parser.exit()
-    options = parser.parse_args(_join_bounds(words), argparse.Namespace(arguments=words))
+    options, unknown = parser.parse_known_args(_join_bounds(words), argparse.Namespace(arguments=words))
+    if unknown:
+        options.parser.refuse(unknown)
     if options.command in ("demo", "show"):
         return options
     if options.command not in ("export", "merge"):
@@ -59,9 +74,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     read, written = _files(options)
     options.to_stdout = "-" in written.values()
     if problem := _conflict(read, written) or _misused(options):
-        parser.error(problem)
+        options.parser.error(problem)
     if options.to_stdout and options.json:
-        parser.error("--json and an output of - cannot share standard output")
+        options.parser.error("--json and an output of - cannot share standard output")
     return options
 
 
@@ -282,6 +297,7 @@ def _add_demo(commands: Any) -> None:
 def _add(commands: Any, name: str, purpose: str, epilog: str | None = None) -> argparse.ArgumentParser:
     """Add a command."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=purpose, description=f"{purpose}.", epilog=epilog)
+    command.set_defaults(parser=command)
     return command
 
 
@@ -296,7 +312,9 @@ def _add_reader(
 ) -> argparse.ArgumentParser:
     """Add a command that reads a table."""
     command = _add(commands, name, purpose, _FILES)
-    command.add_argument("data", metavar="DATA", nargs="+" if many else None, help="see below")
+    formats = "CSV, TSV, Parquet or Arrow stream"
+    data = f"{formats} files, folders or quoted patterns" if many else f"a {formats} file"
+    command.add_argument("data", metavar="DATA", nargs="+" if many else None, help=data)
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")

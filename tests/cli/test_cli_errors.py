@@ -100,7 +100,11 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
     ("words", "message"),
     [
         (["--json"], "the following arguments are required: COMMAND"),
-        (["fot"], "invalid choice: 'fot'"),
+        (["fot"], "'show', 'demo'). Did you mean 'fit'? (see staircase-fast --help)"),
+        (["???"], "'show', 'demo') (see staircase-fast --help)"),
+        (["fit", "a.csv", "--model", "m", "--lable", "y"], "--lable y. Did you mean '--label'? (see"),
+        (["fit", "a.csv", "--model", "m", "--lable=y"], "--lable=y. Did you mean '--label'?"),
+        (["show", "a.json", "b.json"], "staircase-fast show: unrecognized arguments: b.json (see"),
         (["fit", "a.csv"], "the following arguments are required: --model"),
         (["fit", "a.csv", "--model", "m", "--loss", "hube"], "`loss` must be one of 'squared_error',"),
         (["fit", "a.csv", "--model", "m", "--loss", "hube:1"], "`loss` must be one of 'squared_error',"),
