@@ -16,7 +16,7 @@ import staircase_fast as sf
 from staircase_fast.cli import columns, scanning, tables
 from staircase_fast.cli.labels import current_labels
 from staircase_fast.cli.printing import progress
-from staircase_fast.errors import InvalidInputError
+from staircase_fast.errors import DROP_ROWS, InvalidInputError
 from staircase_fast.groups import map_fields
 from staircase_fast.groups.readers import GroupColumn, group_column
 from staircase_fast.inputs.columns_arrow import flags
@@ -180,10 +180,15 @@ def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: d
         present = columns.present(data["scores"])
         rows = np.flatnonzero(flags(present))
         data = {argument: column.filter(present) for argument, column in data.items()}
-    with located(options, offset, rows):
-        data["scores"] = columns.numbers("scores", data["scores"])
-        how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
-        values = predict(options, model, data, default, **how)
+    try:
+        with located(options, offset, rows):
+            data["scores"] = columns.numbers("scores", data["scores"])
+            how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
+            values = predict(options, model, data, default, **how)
+    except InvalidInputError as error:
+        if error.argument == "scores" and error.hint == DROP_ROWS:
+            error.hint = "Drop these rows, or use --missing null."
+        raise
     if present is None:
         return columns.as_arrow(values)
     all_values = np.zeros(len(present))

@@ -87,6 +87,14 @@ def hint_at_positive(given: Any) -> str:
     from pyarrow import compute
 
     values = sorted(compute.unique(compute.utf8_trim_whitespace(given.drop_null())).to_pylist())
-    if len(values) != 2:
+    if len(values) != 2 or any(map(_is_number, values)):  # 0 and "N/A" are numbers and a missing entry
         return ""
     return f"Its values are {shown(values[0])} and {shown(values[1])}: pass one as --positive {shlex.quote(values[1])}."
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -193,7 +193,8 @@ def test_missing_scores_get_null_values_with_missing_null(folder, capsys, kind):
     sf.fit([1, 2, 3], [0, 1, 2]).save("m.json")
     sf.fit_groups([1, 2, 3], [0, 1, 5], ["a", "a", "b"]).save("map")
     data, made = f"a.{kind}", f"b.{kind}"
-    assert "must not have missing entries" in error_of(capsys, "apply", data, "--model", "m.json", "--output", made)
+    message = error_of(capsys, "apply", data, "--model", "m.json", "--output", made)
+    assert message.endswith("Drop these rows, or use --missing null.\n")
     for model, expected in ((["m.json"], [0, None, 2, 1]), (["map", "--group", "g"], [0, None, 5, 1])):
         words = ["apply", data, "--missing", "null", "--output", made, "--model", *model]
         assert run(*words) == 0
