@@ -24,8 +24,8 @@ from staircase_fast.errors import (
 )
 from staircase_fast.fitting import isotonic_regression
 from staircase_fast.inputs import hints
-from staircase_fast.inputs.columns import Column, read_array, read_column
-from staircase_fast.inputs.rows import check_same_index, check_same_length
+from staircase_fast.inputs.columns import Column, read_array
+from staircase_fast.inputs.rows import check_same_index, read_classes
 from staircase_fast.typing import ColumnLike, public_class
 
 _Floats = NDArray[np.float64]
@@ -296,11 +296,7 @@ def _check_table(table: Column, targets: ColumnLike) -> Column:
     refuse_cells("scores", "must be between 0 and 1", table, ~((table >= 0) & (table <= 1)), hint=hint)
     sums = table.sum(axis=1, dtype=np.float64)
     refuse_entries("scores", "must have rows that sum to 1", sums, np.abs(sums - 1) > _SUM_ERROR)
-    codes = read_column("targets", targets)
-    check_same_length("scores", table, "targets", codes)
-    known = (codes >= 0) & (codes < table.shape[1]) & (codes == np.floor(codes))
-    refuse_entries("targets", f"must be classes from 0 to {table.shape[1] - 1}", codes, ~known)
-    return codes
+    return read_classes("targets", targets, table)
 
 
 def _errors_of(

@@ -9,10 +9,10 @@ import numpy as np
 
 from staircase_fast.calibration.pair_steps import Floats
 from staircase_fast.calibration.venn_abers import NotFittedError, ProbabilityPair, Rule, VennAbers, merged
-from staircase_fast.errors import DROP_ROWS, InvalidInputError, refuse_cells, refuse_entries
-from staircase_fast.inputs.columns import Column, read_array, read_column
+from staircase_fast.errors import DROP_ROWS, InvalidInputError, refuse_cells
+from staircase_fast.inputs.columns import Column, read_array
 from staircase_fast.inputs.options import check_choice
-from staircase_fast.inputs.rows import check_same_index, check_same_length, read_weights
+from staircase_fast.inputs.rows import check_same_index, read_classes, read_weights
 from staircase_fast.typing import ColumnLike, public_class
 
 Method = Literal["one_vs_rest", "one_vs_one", "coupled"]
@@ -123,11 +123,7 @@ class VennAbersMulticlass:
         ((0, 1), (0, 2), (1, 2))
         """
         table = self._read(scores, None)
-        codes = read_column("labels", labels)
-        check_same_length("scores", table, "labels", codes)
-        k = table.shape[1]
-        known = (codes >= 0) & (codes < k) & (codes == np.floor(codes))
-        refuse_entries("labels", f"must be classes from 0 to {k - 1}", codes, ~known)
+        codes, k = read_classes("labels", labels, table), table.shape[1]
         weights = read_weights("sample_weight", sample_weight, "scores", table)
         check_same_index(scores=scores, labels=labels, sample_weight=sample_weight)
         pairs = self._method != "one_vs_rest"

@@ -20,6 +20,8 @@ from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, public_class
 
+_HOW_TO_PASS = "Pass it before the scores. `fit(scores, values)` makes one of fitted values."
+
 
 @public_class("staircase_fast")
 class Certificate(NamedTuple):
@@ -116,7 +118,7 @@ def certify(
     False
     """
     if not isinstance(stairs, Staircase):
-        raise InvalidTypeError("stairs", "must be a Staircase", value=stairs, hint="Pass it before the scores.")
+        raise InvalidTypeError("stairs", "must be a Staircase", value=stairs, hint=_HOW_TO_PASS)
     given_loss = stairs.loss if loss is None else loss_of(loss)
     low, high = check_bounds(bounds)
     low, high = max(low, given_loss.value_range[0]), min(high, given_loss.value_range[1])

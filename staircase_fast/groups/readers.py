@@ -89,7 +89,7 @@ def check_key(argument: str, key: Any, index: int) -> Key:
     key = key.item() if isinstance(key, np.floating) else key
     if key is None or type(key).__name__ in ("NAType", "NaTType") or (isinstance(key, float) and math.isnan(key)):
         refuse_missing(argument, repr(key), index)
-    hint = "Convert floats to integers or text first." if isinstance(key, float) else ""
+    hint = "Convert floats to integers or text first." if isinstance(key, float) else "Convert them to text first."
     raise InvalidTypeError(argument, "must be integers, strings or bools", value=key, index=index, hint=hint)
 
 

@@ -23,6 +23,7 @@ Column = NDArray[Any]
 # types that kernels read in place; other types are converted to one of these
 _READABLE = tuple(np.dtype(kind) for kind in ("f8", "f4", "u1", "i8", "i4", "i1"))
 _EXACT = "must be integers that float64 holds exactly"
+_ROUND = "Subtract the smallest one first, or convert them to floats to round them."
 _PLAIN = (list, tuple, float, int, bool)  # objects without an array protocol
 _NUMPY = ("__array__", "__array_interface__", "__array_struct__")
 # DLPack device types whose memory the CPU can read
@@ -151,7 +152,7 @@ def as_exact_float(name: str, x: Column) -> Column:
     as_float = x.astype(np.float64)
     if x.dtype.itemsize == 8:
         back = np.where(as_float < 2.0**63, as_float, 0.0).astype(np.int64)
-        refuse_entries(name, _EXACT, x, back != x)
+        refuse_entries(name, _EXACT, x, back != x, hint=lambda: _ROUND)
     return as_float
 
 
@@ -172,7 +173,8 @@ def _from_objects(name: str, array: Column, *, exact: bool) -> Column:
         except (TypeError, ValueError, OverflowError):
             _no_number(name, array, index)
         if exact and isinstance(entry, (int, np.integer)) and int(numbers[index]) != entry:
-            raise InvalidInputError(name, _EXACT, value=int(entry), index=index if array.ndim else None)
+            place = index if array.ndim else None
+            raise InvalidInputError(name, _EXACT, value=int(entry), index=place, hint=_ROUND if array.ndim else "")
     return numbers.reshape(array.shape)
 
 

@@ -54,7 +54,7 @@ def for_entry(argument: str, entry: object) -> str:
             float(entry)
             return f"Convert text to numbers: `np.asarray({argument}, dtype=float)`."
         if argument in _TARGETS:
-            return f"Convert classes to labels 0 and 1, for example `np.asarray({argument}) == {shown(entry)}`."
+            return f"If {shown(entry)} is the class to predict, pass `np.asarray({argument}) == {shown(entry)}`."
         return "Convert text to numbers."
     if isinstance(entry, (np.datetime64, dt.date)):
         return f"Convert times to numbers: `({argument} - {argument}.min()) / np.timedelta64(1, 's')`."

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import Extent, order_of
-from staircase_fast.errors import DROP_ROWS, InvalidInputError, refuse_entries, shown
+from staircase_fast.errors import DROP_ROWS, InvalidInputError, InvalidTypeError, refuse_entries, shown
 from staircase_fast.inputs.columns import Column, read_column, read_float_column
 from staircase_fast.typing import ColumnLike
 
@@ -93,6 +93,22 @@ def check_same_length(argument: str, column: Column, other_argument: str, other:
     if len(column) != len(other):
         found = f"got {len(column)} and {len(other)} entries"
         raise InvalidInputError(argument, "must have one entry per row", other=other_argument, found=found)
+
+
+def read_classes(argument: str, classes: ColumnLike, table: Column) -> Column:
+    """The class of each row, as the number of its column in a table of scores."""
+    try:
+        codes = read_column(argument, classes)
+    except InvalidTypeError as error:
+        if isinstance(error.value, str):
+            numbers = f"`np.unique({argument}, return_inverse=True)[1]`"
+            error.hint = f"Pass the column number of each class: {numbers}, if columns are in the order of the classes."
+        raise
+    check_same_length("scores", table, argument, codes)
+    k = table.shape[1]
+    known = (codes >= 0) & (codes < k) & (codes == np.floor(codes))
+    refuse_entries(argument, f"must be classes from 0 to {k - 1}", codes, ~known)
+    return codes
 
 
 def check_same_index(**columns: Any) -> None:

@@ -201,7 +201,7 @@ def _as_slopes(returned: Any, shape: tuple[int, ...]) -> Floats:
     """Check the type and the shape of the return value of a user's derivative."""
     slopes = np.asarray(returned)
     if slopes.shape != shape or slopes.dtype.kind not in "fiub":
-        requirement = f"must return one real number per sample, shape {shape}"
+        requirement = f"must return one real number for each entry of z, shape {shape}"
         found = f"got {slopes.dtype} of shape {slopes.shape}"
         raise InvalidInputError("derivative", requirement, found=found)
     return slopes.astype(np.float64, copy=False)
@@ -213,7 +213,8 @@ def refuse_slope(slope: float, z: float, row: int, numbers: NDArray[np.intp] | N
     where = f"for sample {sample} at z = {float(z)!r}"
     if math.isnan(slope):
         raise InvalidInputError("derivative", "must not be NaN", found=f"got {slope} {where}")
-    raise InvalidInputError("derivative", "must not decrease as z increases", found=f"it decreases {where}")
+    hint = "Pass the derivative of a convex loss with respect to z, as a function of z and y in this order."
+    raise InvalidInputError("derivative", "must not decrease as z increases", found=f"it decreases {where}", hint=hint)
 
 
 def forgotten(*_given: Any) -> Any:

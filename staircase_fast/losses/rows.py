@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order, extent_of, order_of, summary_of
-from staircase_fast.errors import InvalidInputError, InvalidTypeError, refuse_entries
+from staircase_fast.errors import DROP_ROWS, InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column
 from staircase_fast.inputs.rows import check_weights, refuse_nan
@@ -82,7 +82,7 @@ def look_like_labels(y: Column, w: Column, loss: Loss) -> bool:
 def check_targets(argument: str, y: Column, extent: Extent, loss: Loss, x: Column | None = None) -> None:
     """Targets must be finite and in the range of the loss; x are the scores of the same rows, if there are any."""
     if extent.first_bad >= 0:
-        refuse_entries(argument, "must be finite", y, ~np.isfinite(y))
+        refuse_entries(argument, "must be finite", y, ~np.isfinite(y), hint=lambda: DROP_ROWS)
     low, high = loss.target_range
     if extent.lowest < low or extent.highest > high:
         requirement = f"must be {range_text(low, high)} for {loss.name}"

@@ -134,6 +134,9 @@ def fit_pairs(
     if frozen and not ensemble:
         scores = scores_of(estimator, rows.X, rows.classes)
         return [(estimator, calibrate(rows, scores, slice(None)))]
+    if isinstance(cv, str) and cv == "prefit":
+        hint = "Wrap a fitted classifier in sklearn.frozen.FrozenEstimator."
+        raise InvalidInputError("cv", "must be an integer, a splitter or splits", value=cv, hint=hint)
     given = check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y, **split_params)
     splits = [(train, np.arange(len(rows.codes))[test]) for train, test in given]  # a part may be a mask
     if not splits:
@@ -196,4 +199,5 @@ def class_scores(argument: str, table: Column, n_classes: int) -> Column:
         return table
     shapes = "(n,), (n, 1) or (n, 2)" if n_classes == 2 else f"(n, {n_classes})"
     requirement = f"must be scores of shape {shapes} for {n_classes} classes"
-    raise InvalidInputError(argument, requirement, found=f"got shape {table.shape}")
+    hint = "If these are features, pass a classifier as `estimator`." if argument == "X" else ""
+    raise InvalidInputError(argument, requirement, found=f"got shape {table.shape}", hint=hint)

@@ -66,6 +66,13 @@ WRONG_CALLS = {
     "labels of one value": (lambda: sf.fit(P, Y * 0 + 2, loss="log"), r"got 2 at index 0\.$"),
     "targets that are no labels": (lambda: sf.fit(P, LOGITS, loss="log"), r"at index 1\.$"),
     "classes": (lambda: sf.fit(P, np.where(Y, "yes", "no")), "got 'no' at .* `np.asarray\\(targets\\) == 'no'`"),
+    "classes of a table": (
+        lambda: sf.calibration_errors([[0.5, 0.5]] * 2, ["no", "yes"]),
+        "got 'no' at index 0. Pass the column number of each class: `np.unique\\(targets, return_inverse=True"
+    ),
+    "classes of a table that are dates": (
+        lambda: sf.VennAbersMulticlass().fit([[0.5, 0.5]], [dt.date(2020, 1, 1)]), "`labels` .* Convert times"
+    ),
     "classes, polars": (lambda: sf.fit(P, pl.Series(["no", "yes"] * 25)), "`np.asarray\\(targets\\) == 'no'`"),
     "classes, Arrow": (lambda: sf.VennAbers().fit(P, pa.array(["no", "yes"] * 25)), "`np.asarray\\(labels\\) == 'no'`"),
     # scores that are no probabilities
@@ -96,6 +103,7 @@ WRONG_CALLS = {
     "a number": (lambda: sf.fit(P, Y, sample_weight=2.0), r"`sample_weight` .*\(\). Pass a list or an array"),
     "groups as a number": (lambda: sf.fit_groups(P, Y, 5), r"`groups` .*\(\). Pass a list or an array"),
     "groups as a table": (lambda: sf.fit_groups(P, Y, TABLE[["city"]]), r"Pass `np.ravel\(groups\)`"),
+    "groups as dates": (lambda: sf.fit_groups([1], [1], [dt.date(2020, 1, 1)]), "index 0. Convert them to text first"),
     "float groups": (lambda: sf.fit_groups(P, Y, P), "`groups` .* at index 0. Convert floats to integers or text"),
     "one column for fit_columns": (lambda: sf.fit_columns(P, Y), "Use `fit` for one column"),
     "class numbers for fit_columns": (lambda: sf.fit_columns(TWO, Y), "np.equal.outer"),
@@ -123,6 +131,9 @@ WRONG_CALLS = {
     "periods": (lambda: sf.fit(pd.Series(pd.period_range("2020", periods=1)), [1]), r"Period\(.* at index 0\.$"),
     "None": (lambda: sf.fit([None, 1], [0, 1]), "got None at index 0. Drop these rows, or fill them"),
     "NA": (lambda: sf.fit(pd.array([1, None], "Int64"), [0, 1]), "got <NA> at index 1. Drop these rows"),
+    "NaN targets": (lambda: sf.fit([0.5, 1], [0, np.nan]), "must be finite; got nan at index 1. Drop these rows"),
+    "large integers": (lambda: sf.fit(np.array([0, 2**53 + 1]), [0, 1]), "at index 1. Subtract the smallest one first"),
+    "large integers, objects": (lambda: sf.fit(np.array([0.5, 2**53 + 1], object), [0, 1]), "at index 1. Subtract"),
     "NaN": (lambda: sf.fit([0.5, np.nan], [0, 1]), "got nan at index 1. Drop these rows"),
     "masked": (lambda: sf.fit(np.ma.array([1, 2], mask=[0, 1]), [0, 1]), "at index 1. Drop these rows"),
     # choices
@@ -161,6 +172,7 @@ WRONG_CALLS = {
     # order
     "unordered rows": (lambda: sf.Online().extend([1, 3, 2], [0, 1, 1]), "got 2.0 at index 2. Use `Accumulator` for"),
     "arguments of certify": (lambda: sf.certify(P, Y, STAIRS), "Pass it before the scores"),
+    "fitted values": (lambda: sf.certify(STAIRS(P), P, Y), r"`fit\(scores, values\)` makes one of fitted values"),
     # columns of tables
     "a column of batches": (
         lambda: sf.fit_batches([TABLE], "scroe", "label"),
@@ -168,6 +180,7 @@ WRONG_CALLS = {
     ),
     "a column of a LazyFrame": (lambda: sf.fit_batches(pl.LazyFrame(TWO), "a", "b"), "^there is no column 'a'"),
     # text that is no JSON
+    "a table as JSON": (lambda: sf.Staircase.from_json("score,label\n1,1\n"), r"must be JSON text; .*\(char 0\)\.$"),
     "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Use `load` to read a file"),
     "damaged JSON": (lambda: sf.Staircase.from_json('{"format"'), r"delimiter.*\)\.$"),
     "JSON of another class": (lambda: sf.Staircase.from_json(sf.Online().to_json()), "read it with that class"),

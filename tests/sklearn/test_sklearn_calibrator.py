@@ -205,6 +205,7 @@ def test_a_classifier_that_does_not_accept_weights_causes_a_warning():
         (([], []), {}, ValueError, "`y` must have at least one row; got none"),
         (([1, 2, 3], [0, 1, 2]), {}, ValueError, "`X` must be scores of shape (n, 3) for 3 classes; got shape (3,)"),
         (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "of shape (n,), (n, 1) or (n, 2) for 2 classes; got shape (2, 3)"),
+        (([[1, 2, 3]] * 2, [0, 1]), {}, ValueError, "If these are features, pass a classifier as `estimator`."),
         (([1, np.nan], [0, 1]), {}, ValueError, "`X` must not be NaN; got nan at index 1"),
         (([1, 2], ["a", None]), {}, TypeError, "`y` must have classes that can be sorted"),
         (([1, 2], [0.5, 0.7]), {}, ValueError, "Unknown label type"),
@@ -283,6 +284,10 @@ def test_an_unfitted_estimator_and_one_that_is_not_a_classifier_are_refused():
             StaircaseCalibrator(FrozenEstimator(GaussianNB()), ensemble=ensemble).fit(X, y)
     with pytest.raises(TypeError, match=r"must be a classifier, which has `classes_` .*; got IsolationForest\("):
         StaircaseCalibrator(IsolationForest(n_estimators=2), cv=2).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"`cv` must be .*; got 'prefit'\. Wrap a fitted classifier in .*FrozenEstimator"
+    ):
+        StaircaseCalibrator(GaussianNB(), cv="prefit").fit(X, y)
 
 
 def test_classifiers_without_scores_for_these_classes_are_refused():
