@@ -158,7 +158,7 @@ def expand_paths(paths: list[str]) -> list[str]:
         else:
             matches = [path]
         if not matches:
-            raise InvalidInputError("source", "must contain Parquet, CSV or Arrow files", found=f"got none in {path!r}")
+            raise InvalidInputError("", "there are no Parquet, CSV or Arrow files", file=path)
         found += sorted(matches)
     return found
 

@@ -28,6 +28,9 @@ def wanted(options: argparse.Namespace, loss: str | Loss) -> bool:
     possible = loss_of(loss).is_mean and not options.group
     if options.streaming and options.group:
         raise InvalidInputError("", "--streaming reads all rows together", found=f"got --group {options.group}")
+    if options.streaming and not possible:
+        found = f"got --loss {loss_of(loss).name}"
+        raise InvalidInputError("", "--streaming needs a loss whose steps are means", found=found)
     if len(options.paths) > 1 and not possible:
         found = f"got --group {options.group}" if options.group else f"got --loss {loss_of(loss).name}"
         raise InvalidInputError("", "several files need a loss whose steps are means, and no groups", found=found)

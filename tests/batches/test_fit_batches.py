@@ -137,7 +137,7 @@ def test_errors_name_the_file_the_column_and_the_row(tmp_path):
     [
         (([],), "`scores` must have at least one row; got none"),
         ((3,), "`source` must be files, a dataset"),
-        (("nothing-here-*.parquet", "s", "y"), "got none in 'nothing-here-"),
+        (("nothing-here-*.parquet", "s", "y"), r"nothing-here-\*.parquet: there are no Parquet"),
         (("rows.xlsx", "s", "y"), "`source` must be files with one of the extensions"),
         (([{"s": [1], "y": [1]}],), "`score` must be the name of a column; got None"),
         (([{"s": [1], "y": [1]}], "s", "z"), r"batch 0: there is no column 'z'; the columns are 's', 'y'\.$"),
