@@ -19,7 +19,7 @@ import numpy as np
 from staircase_fast.batches import Driver, Message, PeekTask, Task
 from staircase_fast.batches import groups as grouped
 from staircase_fast.batches.fitting import bytes_of
-from staircase_fast.batches.groups import GroupPlan, Piece
+from staircase_fast.batches.groups import BYTES_PER_ROW, GroupPlan, Piece
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.inputs.options import import_optional, refuse_choice
@@ -36,7 +36,6 @@ _FAN_IN = 4  # messages that are merged by one task
 _TABLES = 8  # messages that wait in one process
 _MOST_PEEKED, _PEEK_EVERY = 8, 4  # partitions; more than one in _PEEK_EVERY are not worth another scan
 _FEWEST_TASKS, _MOST_BUNDLED = 4, 8  # tasks of a scan; partitions of a task
-_BYTES_PER_GROUPED_ROW = 128  # of small groups, while they are fitted
 _GROUPS_AT_ONCE = 8  # large groups that share the memory limit
 
 
@@ -164,7 +163,7 @@ def fit_groups(
     Driver(**options)  # checks the options
     found = _tree(source, _bundles(source, 1), count_groups, (options["loss"],), grouped.merge_counts)
     with _named(source.names):
-        plan = GroupPlan(found, max(1, memory // _BYTES_PER_GROUPED_ROW))
+        plan = GroupPlan(found, max(1, memory // BYTES_PER_ROW))
     large: dict[int, Staircase] = {}
     for first in range(0, len(plan.large), _GROUPS_AT_ONCE):
         places = plan.large[first : first + _GROUPS_AT_ONCE]

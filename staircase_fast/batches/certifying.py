@@ -5,19 +5,30 @@ it is the same for all values.  So rows that lie on one step of the staircase an
 replaced by one row with their mean and their weight.  The scans of a fit find such rows: those of buckets that are not
 live lie on one step of the optimum.  Here buckets that contain the start of a step of the staircase are live as well.
 `certify` then checks the remaining rows.  A mean and a weight are rounded once, which `certify` allows for.
+
+`certify_groups` does this for each large group of a map; the rows of small groups are gathered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from staircase_fast.batches.driver import Driver
+from staircase_fast.batches.fitting import Progress
+from staircase_fast.batches.fitting_groups import Work, run_groups
+from staircase_fast.batches.groups import GroupPlan, Piece, gathered
 from staircase_fast.batches.messages import Message, run_of
 from staircase_fast.batches.scans import CollectTask
+from staircase_fast.batches.sources import Names, Source
 from staircase_fast.certificate.certifying import certify
+from staircase_fast.errors import InvalidInputError
+from staircase_fast.groups.readers import Key
+from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.stack import survey
 from staircase_fast.staircase.result import Staircase
@@ -108,3 +119,64 @@ class Certifier(Driver):
         nearest = known[np.argmin(np.abs(known - found.worst_index))]
         assert self._tally is not None
         return BatchCertificate(self._tally.n_given, found.optimal, found.gap, float(samples.scores[nearest]))
+
+
+class GroupsCertificate(NamedTuple):
+    """Whether all groups are optimal, the sum of their gaps, and the worst score of the group with the largest gap."""
+
+    rows: int
+    optimal: bool
+    gap: float
+    worst_score: float
+    worst_group: Key
+    groups: int
+    groups_failed: list[Key]
+
+
+def certify_groups(
+    model: StaircaseMap,
+    opened: Source,
+    names: Names,
+    *,
+    loss: str | Loss | None,
+    bounds: Bounds,
+    memory_limit: int,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> GroupsCertificate:
+    """The certificate of a map for all rows of a source, whose groups must be in the map."""
+    given_loss = model.loss if loss is None else loss_of(loss)
+    settings: Any = {"loss": given_loss, "bounds": bounds}
+
+    def certifier(key: Key, **scans: Any) -> Certifier:
+        return Certifier(model[key], **settings, **scans)
+
+    work = Work(given_loss, partial(_certify_range, model, settings), certifier)
+    plan, ranges, large = run_groups(work, opened, names, memory_limit, n_threads, progress)
+    starts = enumerate(plan.starts.tolist())
+    proofs = [proof for place, start in starts for proof in ranges.get(place) or [large[start]]]
+    worst = max(range(len(proofs)), key=lambda place: proofs[place].gap)
+    failed = [key for key, proof in zip(plan.keys, proofs, strict=True) if not proof.optimal]
+    return GroupsCertificate(
+        sum(proof.rows for proof in proofs), not failed, sum(proof.gap for proof in proofs),
+        proofs[worst].worst_score, plan.keys[worst], len(proofs), failed,
+    )  # fmt: skip
+
+
+def _certify_range(
+    model: StaircaseMap, settings: Any, pieces: Iterable[Piece], plan: GroupPlan, place: int
+) -> list[BatchCertificate]:
+    """The certificates of a range of small groups."""
+    x, y, w, places = gathered(pieces, plan, place)
+    own = plan.groups_of(place)
+    rows_of = np.split(np.argsort(places, kind="stable"), np.cumsum(plan.sizes[own])[:-1])
+    found = []
+    for key, rows in zip(plan.keys[own], rows_of, strict=True):
+        try:
+            proof = certify(model[key], x[rows], y[rows], sample_weight=w[rows] if len(w) else None, **settings)
+        except InvalidInputError as error:
+            error.index, error.group = None, key
+            raise
+        worst_score = float(x[rows[proof.worst_index]])
+        found.append(BatchCertificate(len(rows), proof.optimal, proof.gap, worst_score))
+    return found

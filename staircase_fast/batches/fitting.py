@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 from staircase_fast import threads
 from staircase_fast.batches.driver import Driver
 from staircase_fast.batches.messages import Message
 from staircase_fast.batches.scans import PeekTask, Task
-from staircase_fast.batches.sources import Batch, Part, Source, columns_of, source_of
+from staircase_fast.batches.sources import Batch, Names, Part, Source, columns_of, source_of
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.losses import Loss
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, Direction
@@ -23,27 +25,59 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 _LEAST_MEMORY = 10**7
 _PEEKED_PARTS = 16
 
-Names = tuple[str | None, str | None, str | None]
+ARGUMENTS = ("scores", "targets", "sample_weight", "groups")
 Progress = Callable[[str, int, int | None], object]
 
 
+class BatchOptions(TypedDict, total=False):
+    """The options of `fit_batches`."""
+
+    loss: str | Loss
+    increasing: Direction
+    bounds: Bounds
+    memory_limit: str | int
+    n_threads: int | None
+    progress: Progress | None
+
+
+@overload
 def fit_batches(
     source: Any,
     score: str | None = None,
     target: str | None = None,
     weight: str | None = None,
     *,
+    group: None = None,
+    **options: Unpack[BatchOptions],
+) -> Staircase: ...
+@overload
+def fit_batches(
+    source: Any,
+    score: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    group: str,
+    **options: Unpack[BatchOptions],
+) -> StaircaseMap: ...
+def fit_batches(
+    source: Any,
+    score: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    group: str | None = None,
     loss: str | Loss = "squared",
     increasing: Direction = True,
     bounds: Bounds = None,
     memory_limit: str | int = "1GB",
     n_threads: int | None = None,
     progress: Progress | None = None,
-) -> Staircase:
+) -> Staircase | StaircaseMap:
     """Fit the optimal monotone transform of scores to data that does not fit into memory.
 
-    The result is that of one `fit` of all rows, bit for bit.  The rows are read twice; a further time if the first
-    batches are not typical or `memory_limit` is low.
+    The result is that of one `fit` or `fit_groups` of all rows, bit for bit.  The rows are read twice; more often if
+    the first batches are not typical, if `memory_limit` is low, or if groups do not fit into it.
 
     Parameters
     ----------
@@ -54,11 +88,15 @@ def fit_batches(
         then grows with the number of distinct scores.
 
         A batch is a tuple (scores, targets) or (scores, targets, weights), a dict of columns, a pandas or polars
-        DataFrame, or a pyarrow RecordBatch or Table.
+        DataFrame, or a pyarrow RecordBatch or Table.  With `group`, tuples are (scores, targets, weights or None,
+        groups), and an iterator raises an error.
     score, target, weight : str, optional
         Names of the columns.  Tuples need none.
+    group : str, optional
+        Name of the column of groups: integers, strings or bools.  Each group has its own staircase.
     loss : str or Loss, default "squared"
-        A loss whose steps are means: squared, log, Poisson, gamma, Tweedie.
+        A loss whose steps are means: squared, log, Poisson, gamma, Tweedie.  With `group`, any loss without parameters
+        per row; then each group must fit into memory if steps are not means.
     increasing, bounds
         As in `fit`.
     memory_limit : str or int, default "1GB"
@@ -72,11 +110,14 @@ def fit_batches(
 
     Returns
     -------
-    Staircase
+    Staircase, or StaircaseMap with `group`
 
     Notes
     -----
     All scans must see the same rows, in any order.  Otherwise an error is raised.
+
+    With `group`, a first scan counts the rows of each group.  Further scans gather the rows of as many groups as fit
+    into memory.  Groups with too many rows for that are fitted where the rows are, many of them in one scan.
 
     Examples
     --------
@@ -92,21 +133,22 @@ def fit_batches(
     ...         yield {"score": range(start, start + 100), "sold": [0, 1] * 50}
     >>> sf.fit_batches(batches, "score", "sold").values
     array([0. , 0.5, 1. ])
+    >>> found = sf.fit_batches(batches, "score", "sold", group="score")
+    >>> len(found)
+    1000
     """
-    names = _check_names(score, target, weight)
-    opened = source_of(source, [name for name in names if name is not None])
-    options = {"loss": loss, "increasing": increasing, "bounds": bounds, "memory_limit": bytes_of(memory_limit)}
-    return fit_source(opened, names, options, n_threads, progress)
+    names = _check_names(score, target, weight, group)
+    opened = source_of(source, list(dict.fromkeys(name for name in names if name is not None)))
+    options: dict[str, Any] = {
+        "loss": loss,
+        "increasing": increasing,
+        "bounds": bounds,
+        "memory_limit": bytes_of(memory_limit),
+    }
+    if group is not None:
+        from staircase_fast.batches.fitting_groups import fit_source_groups  # which imports this module
 
-
-def fit_source(
-    opened: Source,
-    names: Names,
-    options: dict[str, Any],
-    n_threads: int | None = None,
-    progress: Progress | None = None,
-) -> Staircase:
-    """The fit of a source; `options` are those of the driver."""
+        return fit_source_groups(opened, names, options, n_threads, progress)
     found: Staircase = run_driver(partial(Driver, **options), opened, names, n_threads, progress)
     return found
 
@@ -121,18 +163,35 @@ def run_driver(
     """The result of a driver; `make` gets its options for this source."""
     workers = workers_for(opened, n_threads)
     driver = make(n_rows=opened.n_rows, n_tables=workers, n_threads=n_threads, one_scan=opened.one_shot)
-    total: int | None = None
-    while (task := driver.next()) is not None:
-        begin = partial(_Adding, task, names)
-        if isinstance(task, PeekTask):
-            driver.receive(scan_parts(begin, _first_batches(opened), 1)[0])
-            continue
-        first, *others = scan_parts(begin, opened.parts(), workers, ProgressOfScan(progress, task.kind, total))
-        for other in others:
-            first.add(other)
-        total = first.tally.n_given
-        driver.receive(first)
+    run_drivers({None: driver}, partial(_Adding, names), opened, workers, progress)
     return driver.result()
+
+
+def run_drivers(
+    drivers: Mapping[Any, Driver],
+    begin: Callable[[dict[Any, Task]], Adding],
+    opened: Source,
+    workers: int,
+    progress: Progress | None = None,
+    most_peeked: int = _PEEKED_PARTS,
+) -> None:
+    """Scan a source until all drivers have their results.
+
+    `begin` gets the tasks of a scan; its messages are dicts with the same keys.
+    """
+    total: int | None = None
+    while tasks := {key: task for key, driver in drivers.items() if (task := driver.next()) is not None}:
+        task = next(iter(tasks.values()))
+        if isinstance(task, PeekTask):
+            first, *others = scan_parts(partial(begin, tasks), _first_batches(opened, most_peeked), 1)
+        else:
+            report = ProgressOfScan(progress, task.kind, total)
+            first, *others = scan_parts(partial(begin, tasks), opened.parts(), workers, report)
+            total = report.n_rows
+        for key, message in first.items():
+            for other in others:
+                message.add(other[key])
+            drivers[key].receive(message)
 
 
 def workers_for(opened: Source, n_threads: int | None) -> int:
@@ -149,19 +208,19 @@ class ProgressOfScan:
         self.lock = threading.Lock()
 
     def __call__(self, n_rows: int) -> None:
-        if self.report is not None:
-            with self.lock:
-                self.n_rows += n_rows
+        with self.lock:
+            self.n_rows += n_rows
+            if self.report is not None:
                 self.report(self.stage, self.n_rows, self.total)
 
 
-def _first_batches(source: Source) -> Iterator[Part]:
+def _first_batches(source: Source, most: int) -> Iterator[Part]:
     """The first batch of some parts, spread over the source if its parts are known."""
     parts: Iterable[Part] = source.parts()
     if source.n_parts is not None:
         known = list(parts)
-        parts = known[:: max(1, len(known) // _PEEKED_PARTS)]
-    for part in itertools.islice(parts, _PEEKED_PARTS):
+        parts = known[:: max(1, len(known) // most)]
+    for part in itertools.islice(parts, most):
         yield lambda part=part: itertools.islice(part(), 1)  # type: ignore[misc]
 
 
@@ -211,29 +270,38 @@ def scan_parts(
 
 
 class _Adding:
-    """Adds batches to a scan; errors name the file, the column and the row."""
+    """Adds batches to a scan of all rows."""
 
-    def __init__(self, task: Task, names: Names) -> None:
-        self.scan, self.names = task.begin(), names
+    def __init__(self, names: Names, tasks: dict[Any, Task]) -> None:
+        self.names, self.scans = names, {key: task.begin() for key, task in tasks.items()}
 
     def add(self, batch: Batch) -> int:
-        columns, before = columns_of(batch, self.names), self.scan.tally.n_given
-        try:
-            self.scan.add(*columns, batch.name)
-        except InvalidInputError as error:
-            arguments = dict(zip(("scores", "targets", "sample_weight"), self.names, strict=True))
-            error.column = arguments.get(error.argument)
+        (scan,) = self.scans.values()
+        before = scan.tally.n_given
+        with located(batch, self.names):
+            scan.add(*columns_of(batch, self.names)[:3], batch.name)
+        return scan.tally.n_given - before
+
+    def message(self) -> dict[Any, Message]:
+        return {key: scan.message() for key, scan in self.scans.items()}
+
+
+@contextmanager
+def located(batch: Batch | None, names: Names) -> Iterator[None]:
+    """Name the file, the column and the row in errors about a batch, or the column in errors about all rows."""
+    try:
+        yield
+    except InvalidInputError as error:
+        error.column = dict(zip(ARGUMENTS, names, strict=True)).get(error.argument, error.column)
+        if batch is not None:
+            error.file = error.file or batch.name
             if error.index is not None and batch.offset is not None:
                 error.row = batch.offset + error.index
-            raise
-        return self.scan.tally.n_given - before
-
-    def message(self) -> Message:
-        return self.scan.message()
+        raise
 
 
 def _check_names(*names: object) -> Names:
-    for argument, name in zip(("score", "target", "weight"), names, strict=True):
+    for argument, name in zip(("score", "target", "weight", "group"), names, strict=True):
         if name is not None and not isinstance(name, str):
             raise InvalidTypeError(argument, "must be the name of a column", value=name)
     return names  # type: ignore[return-value]

@@ -4,13 +4,14 @@
 2. `GroupPlan` cuts the sorted keys into ranges of consecutive groups with a limited number of rows.  A group that has
    more is a range of its own: a `Driver` fits it, and its rows stay where they are (`scan_groups`).
 3. `split_rows` divides a partition into the rows of each range; `fit_range` fits a range from the pieces of all
-   partitions.  So a small group costs no message of its own.
+   partitions.  So a small group costs no message of its own.  `gathered` has the rows of a range for other purposes.
 4. `GroupPlan.join` puts the staircases of all ranges into one map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,12 +25,14 @@ from staircase_fast.groups.fits import check_entries, fit_groups
 from staircase_fast.groups.readers import Key, check_signs, group_column
 from staircase_fast.groups.staircase_map import StaircaseMap
 from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.rows import check_same_index
 from staircase_fast.losses import Loss
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.streams.base import read_rows
 from staircase_fast.typing import Bounds, ColumnLike, Direction
 
-Piece = tuple[Column, Column, Column, NDArray[np.int64]]  # scores, targets, weights, places of the groups
+BYTES_PER_ROW = 128  # of a range, while it is fitted
+Piece = tuple[Column, Column, Column, NDArray[np.int32]]  # scores, targets, weights, places of the groups
 _STEPS = ("left", "right", "weights", "counts")  # named alike in a Staircase and in a StaircaseMap
 
 
@@ -38,6 +41,7 @@ class GroupCounts(NamedTuple):
 
     keys: list[Any]
     counts: NDArray[np.int64]  # for each key: rows, and rows of weight > 0
+    row_bytes: int  # of a row in a piece, at most
 
 
 def count_groups(
@@ -46,11 +50,13 @@ def count_groups(
     """Check rows as in `fit_groups`, and count them."""
     x, y, w = read_rows(scores, targets, sample_weight)
     keys, places = _number_rows(groups, len(x))
+    check_same_index(scores=scores, groups=groups)
     if keys:
         check_entries(x, y, w, loss, 1)
     rows = np.bincount(places, minlength=len(keys))
     present = np.bincount(places[w > 0], minlength=len(keys)) if len(w) else rows
-    return GroupCounts(keys, np.column_stack((rows, present)).astype(np.int64))
+    row_bytes = x.itemsize + y.itemsize + (w.itemsize if len(w) else 0) + places.itemsize
+    return GroupCounts(keys, np.column_stack((rows, present)).astype(np.int64), row_bytes)
 
 
 def merge_counts(messages: Iterable[GroupCounts]) -> GroupCounts:
@@ -64,15 +70,17 @@ def merge_counts(messages: Iterable[GroupCounts]) -> GroupCounts:
     counts = np.zeros((len(place_of), 2), dtype=np.int64)
     for message in used:
         counts[[place_of[key] for key in message.keys]] += message.counts
-    return GroupCounts(list(place_of), counts)
+    return GroupCounts(list(place_of), counts, max((one.row_bytes for one in used), default=0))
 
 
-def _number_rows(groups: ColumnLike, n: int) -> tuple[list[Any], NDArray[np.int64]]:
+def _number_rows(groups: ColumnLike, n: int) -> tuple[list[Any], NDArray[np.int32]]:
     """The keys in ascending order, and the place of each row's key there."""
     column = group_column(groups, n)
-    numbers = column.numbers.astype(np.int64) - column.low
-    used, places = np.unique(numbers if column.keys is None else column.ranks[numbers], return_inverse=True)
-    return [column.key(place) for place in used.tolist()], places
+    places = column.numbers.astype(np.int64) - column.low if column.keys is None else column.ranks[column.numbers]
+    used = np.flatnonzero(np.bincount(places, minlength=column.size))
+    number = np.empty(column.size, dtype=np.int32)
+    number[used] = np.arange(len(used))
+    return [column.key(place) for place in used.tolist()], number[places]
 
 
 class GroupPlan:
@@ -104,7 +112,7 @@ class GroupPlan:
         self.large = np.flatnonzero(is_large).tolist()
         self.small = np.flatnonzero(~is_large[self.starts]).tolist()  # ranges of groups that are not large
 
-    def find(self, groups: ColumnLike, n: int) -> NDArray[np.int64]:
+    def find(self, groups: ColumnLike, n: int) -> NDArray[np.int32]:
         """The place of each row's group."""
         keys, places = _number_rows(groups, n)
         for key in keys:
@@ -112,7 +120,12 @@ class GroupPlan:
                 raise InvalidInputError(
                     "source", "must return the same rows in each scan", found=f"group {key!r} is new"
                 )
-        return np.array([self._place_of[key] for key in keys], dtype=np.int64)[places]
+        return np.array([self._place_of[key] for key in keys], dtype=np.int32)[places]
+
+    def groups_of(self, place: int) -> slice:
+        """The groups of a range."""
+        start, *rest = self.starts[place : place + 2].tolist()
+        return slice(start, rest[0] if rest else len(self.keys))
 
     @cached_property
     def _place_of(self) -> dict[Key, int]:
@@ -129,9 +142,13 @@ class GroupPlan:
         rising = [part.increasing if isinstance(part, StaircaseMap) else [part.increasing] for part in parts]
         left, right, weights, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in _STEPS)
         offsets = np.append(0, np.cumsum(np.concatenate(n_steps)))
+        bounds: list[Any] = [None, None]  # exact
+        if any(part.lower is not own or part.upper is not own for part, own in zip(parts, values, strict=True)):
+            bounds = [np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper")]
         return StaircaseMap(
-            self.keys, offsets, left, right, np.concatenate(values), weights, counts, loss, np.concatenate(rising)
-        )
+            self.keys, offsets, left, right, np.concatenate(values), weights, counts, loss, np.concatenate(rising),
+            *bounds,
+        )  # fmt: skip
 
 
 def scan_groups(
@@ -157,34 +174,67 @@ def merge_messages(messages: Iterable[Mapping[Any, Message]]) -> dict[Any, Messa
 
 
 def split_rows(
-    scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None, groups: ColumnLike, plan: GroupPlan
+    scores: ColumnLike,
+    targets: ColumnLike,
+    sample_weight: ColumnLike | None,
+    groups: ColumnLike,
+    plan: GroupPlan,
+    chosen: Sequence[int] | None = None,
 ) -> list[Piece]:
-    """The rows of each range that has no large group."""
+    """The rows of each chosen range; by default, of each one that has no large group."""
     x, y, w = read_rows(scores, targets, sample_weight)
     places = plan.find(groups, len(x))
     ranges = np.searchsorted(plan.starts, places, "right") - 1
     order, ends = np.argsort(ranges, kind="stable"), np.cumsum(np.bincount(ranges, minlength=len(plan.starts)))
-    rows = [order[ends[place - 1] if place else 0 : ends[place]] for place in plan.small]
+    chosen = plan.small if chosen is None else chosen
+    rows = [order[ends[place - 1] if place else 0 : ends[place]] for place in chosen]
     return [(x[own], y[own], w[own] if len(w) else w, places[own]) for own in rows]
 
 
-def fit_range(
-    pieces: Iterable[Piece], plan: GroupPlan, place: int, *, loss: Loss, increasing: Direction, bounds: Bounds
-) -> StaircaseMap:
-    """Fit the groups of a range; the keys of the map are places."""
+def joined_pieces(pieces: Iterable[Piece]) -> Piece:
+    """The rows of some pieces, at least one, in one piece."""
+    pieces = list(pieces)
+    if any(len(w) for _, _, w, _ in pieces):  # rows without weights have weight 1
+        pieces = [(x, y, w if len(w) else np.ones(len(x)), places) for x, y, w, places in pieces]
+    x, y, w, places = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    return x, y, w, places
+
+
+def gathered(pieces: Iterable[Piece], plan: GroupPlan, place: int) -> Piece:
+    """All rows of a range."""
     used = [piece for piece in pieces if len(piece[0])]
-    start, *rest = plan.starts[place : place + 2].tolist()
-    expected = int(plan.sizes[start : rest[0] if rest else None].sum())
-    n = sum(len(piece[0]) for piece in used)
+    own = plan.groups_of(place)
+    expected, n = int(plan.sizes[own].sum()), sum(len(piece[0]) for piece in used)
     if n != expected:
-        found = f"got {expected} rows of group {plan.keys[start]!r} and the next ones, then {n}"
+        found = f"got {expected} rows of group {plan.keys[own.start]!r} and the next ones, then {n}"
         raise InvalidInputError("source", "must return the same rows in each scan", found=found)
-    x, y, w, places = (np.concatenate(column) for column in zip(*used, strict=True))
-    options: Any = {"loss": loss, "increasing": increasing, "bounds": bounds, "n_threads": 1}
+    return joined_pieces(used)
+
+
+@contextmanager
+def in_groups(plan: GroupPlan) -> Iterator[None]:
+    """Name groups by their keys in errors about gathered rows, whose groups are places."""
     try:
-        return fit_groups(x, y, places, sample_weight=w if len(w) else None, **options)
+        yield
     except InvalidInputError as error:
         error.index = None  # of the gathered rows
         if isinstance(error.group, int):
             error.group = plan.keys[error.group]
         raise
+
+
+def fit_range(
+    pieces: Iterable[Piece],
+    plan: GroupPlan,
+    place: int,
+    *,
+    loss: Loss,
+    increasing: Direction,
+    bounds: Bounds,
+    n_threads: int | None = 1,
+) -> StaircaseMap:
+    """Fit the groups of a range; the keys of the map are places."""
+    x, y, w, places = gathered(pieces, plan, place)
+    options: Any = {"loss": loss, "increasing": increasing, "bounds": bounds, "n_threads": n_threads}
+    with in_groups(plan):
+        return fit_groups(x, y, places, sample_weight=w if len(w) else None, **options)

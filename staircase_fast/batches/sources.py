@@ -30,6 +30,8 @@ class Batch(NamedTuple):
 
 
 Part = Callable[[], Iterator[Batch]]
+Names = tuple[str | None, str | None, str | None, str | None]  # of scores, targets, weights and groups
+Columns = tuple[Any, Any, Any, Any]  # the same
 
 
 class Source(NamedTuple):
@@ -80,14 +82,14 @@ def _batches(batches: Iterable[Any]) -> Source:
     """Batches in memory."""
     given = list(batches)
     parts = [_one_batch(batch, place) for place, batch in enumerate(given)]
-    return Source(lambda: parts, sum(map(_n_rows, given)) or None, len(parts))
+    return Source(lambda: parts, sum(map(n_rows_of, given)) or None, len(parts))
 
 
 def _one_batch(table: Any, place: int) -> Part:
     return lambda: iter([Batch(table, f"batch {place}")])
 
 
-def _n_rows(table: Any) -> int:
+def n_rows_of(table: Any) -> int:
     """The number of rows of a batch; 0 if it is unknown."""
     try:
         if isinstance(table, Mapping):
@@ -246,15 +248,17 @@ def _check_names(file: str | None, names: list[str], columns: list[str]) -> None
             refuse_column(column, names, file)
 
 
-def columns_of(batch: Batch, names: tuple[str | None, str | None, str | None]) -> tuple[Any, Any, Any]:
-    """Scores, targets and weights of a batch; a tuple has them in this order."""
+def columns_of(batch: Batch, names: Names) -> Columns:
+    """Scores, targets, weights and groups of a batch; a tuple has them in this order."""
     table = batch.table
+    score, target, weight, group = names
     if isinstance(table, tuple):
-        if not 2 <= len(table) <= 3:
+        if len(table) != 4 if group is not None else not 2 <= len(table) <= 3:
             requirement = "must have batches (scores, targets) or (scores, targets, weights)"
+            if group is not None:
+                requirement = "must have batches (scores, targets, weights or None, groups)"
             raise InvalidInputError("source", requirement, found=f"got {len(table)} columns", file=batch.name)
-        return table[0], table[1], table[2] if len(table) > 2 else None
-    score, target, weight = names
+        return table[0], table[1], table[2] if len(table) > 2 else None, table[3] if len(table) > 3 else None
     if score is None or target is None:
         raise InvalidTypeError("score" if score is None else "target", "must be the name of a column", value=None)
     arrow = made_by("pyarrow", table)
@@ -262,7 +266,8 @@ def columns_of(batch: Batch, names: tuple[str | None, str | None, str | None]) -
         requirement = "must have batches that are tables, dicts or tuples of columns"
         raise InvalidTypeError("source", requirement, value=table, file=batch.name)
     known = list(table.schema.names if arrow else table if isinstance(table, Mapping) else table.columns)
-    wanted = [name for name in (score, target, weight) if name is not None]
-    _check_names(batch.name, known, wanted)
-    found = [table.column(name) if arrow else table[name] for name in wanted]
-    return found[0], found[1], found[2] if weight is not None else None
+    _check_names(batch.name, known, [name for name in names if name is not None])
+    found: dict[str | None, Any] = {
+        name: table.column(name) if arrow else table[name] for name in names if name is not None
+    }
+    return found[score], found[target], found.get(weight), found.get(group)

@@ -59,8 +59,8 @@ def as_arrow(values: NDArray[np.float64]) -> Any:
     return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(values)])
 
 
-def group_keys(given: Any, kind: type) -> Any:
-    """A column of groups with entries of the type of a model's groups."""
+def group_keys(given: Any, kind: type, owner: str = "the model") -> Any:
+    """A column of groups with entries of the type that the groups of a model, or of other files, have."""
     import pyarrow as pa
 
     own = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
@@ -72,8 +72,18 @@ def group_keys(given: Any, kind: type) -> Any:
         return given.cast(wanted)
     except pa.ArrowInvalid:
         index = _first_invalid(given, wanted)
-        requirement = f"must hold groups of type {kind.__name__}, as in the model"
+        requirement = f"must hold groups of type {kind.__name__}, as in {owner}"
         raise InvalidInputError("groups", requirement, value=given[index].as_py(), index=index) from None
+
+
+def key_kind(given: Any) -> type | None:
+    """The type of the groups in a column of this Arrow type; None if they are invalid."""
+    import pyarrow as pa
+
+    own = given.value_type if pa.types.is_dictionary(given) else given
+    if "string" in str(own):
+        return str
+    return int if pa.types.is_integer(own) else bool if pa.types.is_boolean(own) else None
 
 
 def text_keys(given: Any) -> Any:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from staircase_fast.groups.readers import GroupColumn, group_column
 from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
 
-Model = sf.Staircase | sf.StaircaseMap
+Model = scanning.Model
 Result = dict[str, Any]
 
 _OPTIONS = {"scores": "score", "targets": "label", "sample_weight": "weight", "groups": "group"}
@@ -110,7 +111,7 @@ def fit(options: argparse.Namespace) -> Result:
         with tables.located(options.model), tempfile.NamedTemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
     if scans:
-        model: Model = scanning.fit(options, column_names(options), increasing)
+        model = scanning.fit(options, column_names(options), increasing)
         check_labels(options)
     else:
         data = read_data(options)
@@ -219,8 +220,7 @@ def certify(options: argparse.Namespace) -> Result:
     """Prove that a model is the optimum for the rows of files."""
     model = given_model(options)
     if scanning.wanted(options, model.loss if options.loss is None else options.loss):
-        assert isinstance(model, sf.Staircase)  # `wanted` has refused groups
-        certificate = scanning.certify(options, column_names(options), model)
+        certificate = scanning.certify(options, column_names(options), model, partial(predict, options, model))
         check_labels(options)
         return certificate
     data = read_data(options)

@@ -207,9 +207,9 @@ def _add_fit(commands: Any) -> None:
 
 
 def _add_scanning(command: argparse.ArgumentParser) -> None:
-    scans = "read the rows twice instead of keeping them in memory; the default for large or several files"
+    scans = "read the rows several times instead of keeping them in memory; the default for large or several files"
     command.add_argument("--streaming", action="store_true", help=scans)
-    memory = "memory for rows and sums while files are read twice (default: %(default)s)"
+    memory = "memory for rows and sums while files are read several times (default: %(default)s)"
     command.add_argument("--memory-limit", metavar="SIZE", default="1GB", type=_option(bytes_of), help=memory)
 
 

@@ -45,13 +45,11 @@ def test_several_files_patterns_and_folders_are_certified_together(folder, capsy
     assert result["gap"] <= expected.gap * 1.001
 
 
-def test_what_needs_all_rows_in_memory_is_refused_for_several_files(folder, capsys):
+def test_other_losses_are_refused_for_several_files(folder, capsys):
     sf.fit([0, 1], [0, 1], loss=sf.losses.Huber(1)).save("m.json")
-    sf.fit_groups([0, 1], [0, 1], ["oslo", "rome"]).save("m")
     files = "data.parquet", "data.csv"
-    text = "several files need a loss whose steps are means, and no groups; got --loss huber"
+    text = "several files need a loss whose steps are means, or --group; got --loss huber"
     assert text in error_of(capsys, "certify", *files, "--model", "m.json")
-    assert "no groups; got --group city" in error_of(capsys, "certify", *files, "--model", "m", "--group", "city")
     words = "certify", *files, "--model", "m.json", "--loss", "gamma_deviance"
     assert "column 'label' must be > 0" in error_of(capsys, *words)
 
