@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -149,12 +150,15 @@ def _files(paths: list[str], columns: list[str]) -> Source:
 
 
 def expand_paths(paths: list[str]) -> list[str]:
-    """All files that are meant, sorted: those in folders, and those that match patterns."""
+    """All files that are meant, sorted: those in folders, and those that match patterns.
+
+    Names in folders that begin with "." or "_" are ignored, as pyarrow does: copies, and files that are being written.
+    """
     found: list[str] = []
     for path in paths:
         if os.path.isdir(path):
             inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-            matches = [name for name in inside if _format_of(name, required=False)]
+            matches = [name for name in inside if _format_of(name, required=False) and not _is_hidden(name, path)]
         elif glob.has_magic(path) and not os.path.exists(path):
             matches = [name for name in glob.glob(path, recursive=True) if os.path.isfile(name)]
         else:
@@ -163,6 +167,10 @@ def expand_paths(paths: list[str]) -> list[str]:
             raise InvalidInputError("", "there are no Parquet, CSV or Arrow files", file=path)
         found += sorted(matches)
     return found
+
+
+def _is_hidden(path: str, folder: str) -> bool:
+    return any(part.startswith((".", "_")) for part in os.path.relpath(path, folder).split(os.sep))
 
 
 def _format_of(path: str, *, required: bool = True) -> str | None:
@@ -187,17 +195,31 @@ def _file_part(read: Callable[[str, list[str]], Iterator[Any]], path: str, colum
     return part
 
 
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Name the file in Arrow's errors about its content, which have no error number."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise InvalidInputError("", str(error).rstrip("."), file=path) from None
+
+
 def parquet_parts(path: str, columns: list[str]) -> tuple[list[Part], int]:
     """A part for each row group, and the number of rows."""
     from pyarrow import parquet
 
-    metadata = parquet.read_metadata(path)
+    with _named(path):
+        metadata = parquet.read_metadata(path)
     _check_names(path, metadata.schema.to_arrow_schema().names, columns)
 
     def part(group: int, offset: int) -> Part:
         def read() -> Iterator[Batch]:
             row = offset
-            with parquet.ParquetFile(path, metadata=metadata, pre_buffer=False) as file:
+            with _named(path), parquet.ParquetFile(path, metadata=metadata, pre_buffer=False) as file:
                 batches = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns or None, use_threads=False)
                 for batch in batches:
                     yield Batch(batch, path, row)
@@ -230,7 +252,7 @@ def _read_text(path: str, columns: list[str]) -> Iterator[Any]:
 def _read_arrow(path: str, columns: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    with pa.memory_map(path) as file:
+    with _named(path), pa.memory_map(path) as file:
         try:
             reader = pa.ipc.open_file(file)
             batches = (reader.get_batch(place) for place in range(reader.num_record_batches))

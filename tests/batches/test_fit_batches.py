@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -130,6 +131,30 @@ def test_errors_name_the_file_the_column_and_the_row(tmp_path):
         sf.fit_batches(path, "s", "y", n_threads=2)
     with pytest.raises(sf.InvalidInputError, match=r"batch 1: `scores` must not be NaN; got nan at index 1\."):
         sf.fit_batches([([1.0], [1]), ([1.0, np.nan], [1, 0])])
+
+
+@pytest.mark.parametrize("name", ["part-1.parquet", "part-1.arrow"])
+def test_a_file_that_cannot_be_read_is_named(name, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"s": X, "y": Y}), tmp_path / "part-0.parquet")
+    (tmp_path / name).write_bytes(b"this is not a table")
+    with pytest.raises(sf.InvalidInputError, match=re.escape(name) + ": "):
+        sf.fit_batches(tmp_path, "s", "y")
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
+        sf.fit_batches(tmp_path / "none.parquet", "s", "y")
+
+
+def test_hidden_names_in_a_folder_are_ignored(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"s": X, "y": Y})
+    for name in ("rows.parquet", ".copies/rows.parquet", "day=1/_rows.parquet", "_temporary/0/rows.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        parquet.write_table(table, tmp_path / name)
+    assert sf.fit_batches(tmp_path, "s", "y") == sf.fit(X, Y)
 
 
 @pytest.mark.parametrize(
