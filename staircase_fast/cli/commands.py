@@ -22,6 +22,7 @@ from staircase_fast.groups import map_fields
 from staircase_fast.groups.readers import GroupColumn, group_column
 from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
+from staircase_fast.streams import accumulator_file
 
 Model = scanning.Model
 Result = dict[str, Any]
@@ -75,7 +76,7 @@ def load_model(path: str) -> Model:
     if path != "-" and not files.is_special(path):  # a pipe can be read only once
         with open(path, "rb") as file:
             if file.read(len(files.ARCHIVE)) == files.ARCHIVE:
-                return sf.StaircaseMap.load(path)
+                return _load_map(path)
     with files.named("standard input" if path == "-" else path):
         text = sys.stdin.read() if path == "-" else files.read_text(path, "a staircase")
         try:
@@ -84,6 +85,16 @@ def load_model(path: str) -> Model:
             if error.value != map_fields.FORMAT:
                 raise
         return sf.StaircaseMap.from_json(text)
+
+
+def _load_map(path: str) -> sf.StaircaseMap:
+    """Load a map of groups; an accumulator is an archive too, but not a model."""
+    try:
+        return sf.StaircaseMap.load(path)
+    except InvalidInputError as error:
+        if error.value == accumulator_file.FORMAT:
+            error.hint = "This is an accumulator; `staircase-fast merge` fits its rows and writes a model."
+        raise
 
 
 def given_model(options: argparse.Namespace) -> Model:

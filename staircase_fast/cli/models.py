@@ -16,7 +16,7 @@ from staircase_fast.errors import InvalidInputError, shown
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file
 
-_GROUPS = 10  # that `show` lists
+_GROUPS, _STEPS = 10, 3  # that `show` lists as text: groups, and steps at each end
 _STEP = ("first_score", "last_score", "value", "rows", "weight")
 
 
@@ -50,7 +50,7 @@ def export(options: argparse.Namespace) -> commands.Result:
 
 def merge(options: argparse.Namespace) -> commands.Result:
     """Merge saved accumulators; write the result and its staircase."""
-    paths = _matches(options.accumulators)
+    paths = _matches(options.accumulators, options.output)
     found = sf.Accumulator.load(paths[0])
     for path in progress(paths[1:], "merge"):
         other = sf.Accumulator.load(path)
@@ -80,13 +80,23 @@ def merge(options: argparse.Namespace) -> commands.Result:
     return result | {"output": options.output, "model": options.model}
 
 
-def _matches(given: list[str]) -> list[str]:
+def _matches(given: list[str], output: str | None) -> list[str]:
     """All files that are meant; none may be there twice, because its rows would count twice."""
     paths: list[str] = []
     for path in given:
-        matches = [path] if os.path.exists(path) or not glob.has_magic(path) else sorted(glob.glob(path))
+        if os.path.exists(path) or not glob.has_magic(path):
+            paths.append(path)
+            continue
+        matches = sorted(glob.glob(path))
         if not matches:
             raise InvalidInputError("", "no file matches this pattern", file=path)
+        for match in matches:
+            if output and os.path.realpath(match) == os.path.realpath(output):
+                # the sums of an earlier run would be added to those of the same rows
+                hint = "Write --output where the pattern does not match, or list the files."
+                raise InvalidInputError(
+                    "", f"is --output, and {path!r} matches it; its rows would count twice", hint=hint, file=match
+                )
         paths += matches
     seen: dict[str, str] = {}
     for path in paths:
@@ -110,11 +120,11 @@ def show(options: argparse.Namespace) -> commands.Result:
     kind = {sf.Staircase: "staircase", sf.StaircaseMap: "map of groups", sf.Accumulator: "accumulator"}[type(model)]
     result: commands.Result = {"file": path, "group": options.group, "kind": kind, "loss": repr(model.loss)}
     if isinstance(model, sf.StaircaseMap):
-        return result | _of_map(model)
+        return result | _of_map(model, len(model) if options.json else _GROUPS)
     result["direction"] = _direction(model.increasing)
     if isinstance(model, sf.Accumulator):
         return result | {"rows": model.n_samples, "distinct_scores": model.n_scores, "bytes": model.nbytes}
-    return result | _of_staircase(model, options.steps)
+    return result | _of_staircase(model, options.steps or (model.n_steps if options.json else _STEPS))
 
 
 def _one_group(model: object, group: str, path: str) -> sf.Staircase:
@@ -141,15 +151,15 @@ def _of_staircase(stairs: sf.Staircase, n_ends: int) -> commands.Result:
     return result | {"first_steps": steps[:n_ends], "last_steps": steps[-n_ends:]}
 
 
-def _of_map(model: sf.StaircaseMap) -> commands.Result:
+def _of_map(model: sf.StaircaseMap, n_listed: int) -> commands.Result:
     up = int(np.count_nonzero(model.increasing))
     result: commands.Result = {
         "direction": _direction(up > 0) if up in (0, len(model)) else f"{up:,} of {len(model):,} increasing"
     }
     result |= {"groups": len(model)}
     result |= _totals(model.left, model.right, model.step_values, model.counts, model.weights)
-    listed = [{"group": str(key)} | _totals(*_columns(model[key])) for key in list(model)[:_GROUPS]]
-    return result | {"all_groups" if len(model) <= _GROUPS else f"first_{_GROUPS}_groups": listed}
+    listed = [{"group": str(key)} | _totals(*_columns(model[key])) for key in list(model)[:n_listed]]
+    return result | {"all_groups" if len(model) <= n_listed else f"first_{n_listed}_groups": listed}
 
 
 def _columns(stairs: sf.Staircase) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import itertools
 import os
 import re
@@ -64,6 +65,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         parser.print_help()
         parser.exit()
     options, unknown = parser.parse_known_args(_join_bounds(words), argparse.Namespace(arguments=words))
+    if problem := _several_files(options, unknown):
+        parser.error(problem)
     if unknown:
         options.parser.refuse(unknown)
     if options.command in ("demo", "show"):
@@ -78,6 +81,20 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if options.to_stdout and options.json:
         options.parser.error("--json and an output of - cannot share standard output")
     return options
+
+
+def _several_files(options: argparse.Namespace, unknown: list[str]) -> str:
+    """Describe a folder, a pattern or a further file that was passed to a command that reads one file."""
+    if options.command not in ("apply", "report"):
+        return ""
+    found = ""
+    if os.path.isdir(options.data):
+        found = f"the folder {options.data!r}"
+    elif glob.has_magic(options.data) and not os.path.exists(options.data):
+        found = f"the pattern {options.data!r}"
+    elif unknown and not unknown[0].startswith("-"):
+        found = f"{options.data!r} and {unknown[0]!r}"
+    return found and f"{options.command} reads one file; got {found}"
 
 
 def _files(options: argparse.Namespace) -> tuple[dict[str, str | None], dict[str, str | None]]:
@@ -265,7 +282,7 @@ def _add_export(commands: Any) -> None:
     export.add_argument("--interpolation", choices=_INTERPOLATIONS, help=f"{_BETWEEN} (default: step)")
     outside = "scores outside the fitted range get the nearest value, or NaN (NULL in SQL) (default: clip)"
     export.add_argument("--out-of-bounds", choices=("clip", "nan"), help=outside)
-    export.set_defaults(json=False)
+    _add_printing(export)
 
 
 def _add_merge(commands: Any) -> None:
@@ -282,7 +299,8 @@ def _add_show(commands: Any) -> None:
     show = _add(commands, "show", "show what is in a model or a saved accumulator")
     show.add_argument("model", metavar="MODEL", help="a model or an accumulator; - for a staircase on standard input")
     show.add_argument("--group", metavar="GROUP", help="show the staircase of this group")
-    show.add_argument("--steps", metavar="N", type=_count, default=3, help="steps to show at each end (default: 3)")
+    steps = "steps to show at each end (default: 3, or all with --json)"
+    show.add_argument("--steps", metavar="N", type=_count, help=steps)
     _add_printing(show)
     show.set_defaults(to_stdout=False)
 
@@ -313,8 +331,8 @@ def _add_reader(
     """Add a command that reads a table."""
     command = _add(commands, name, purpose, _FILES)
     formats = "CSV, TSV, Parquet or Arrow stream"
-    data = f"{formats} files, folders or quoted patterns" if many else f"a {formats} file"
-    command.add_argument("data", metavar="DATA", nargs="+" if many else None, help=data)
+    data = f"{formats} files, folders or quoted patterns such as 'days/*.csv'" if many else f"a {formats} file"
+    command.add_argument("data", metavar="DATA", nargs="+" if many else None, help=f"{data}; - for standard input")
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")

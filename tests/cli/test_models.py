@@ -125,6 +125,29 @@ def test_merge_may_write_to_a_file_that_it_reads_and_print_a_bounded_staircase(c
     assert "rows                8\n" in shown.err
 
 
+def test_merge_refuses_an_output_that_its_pattern_matches(capsys):
+    assert run("merge", "day*.npz", "--output", "total.npz") == 0
+    capsys.readouterr()
+    message = error_of(capsys, "merge", "*.npz", "--output", "total.npz")
+    assert "total.npz: is --output, and '*.npz' matches it; its rows would count twice." in message
+    assert "list the files." in message
+    assert sf.Accumulator.load("total.npz").n_samples == sum(
+        sf.Accumulator.load(path).n_samples for path in Path().glob("day*.npz")
+    )
+
+
+def test_an_accumulator_as_a_model_is_an_error_that_names_merge(capsys):
+    message = error_of(capsys, "export", "day0.npz", "--to", "json")
+    assert "day0.npz: field `format` must be" in message
+    assert "This is an accumulator; `staircase-fast merge` fits its rows and writes a model." in message
+
+
+def test_export_prints_its_result_as_json(capsys):
+    code, found = result_of(capsys, "export", "m.json", "--to", "json", "--output", "copy.json")
+    assert (code, found["format"], found["output"]) == (0, "json", "copy.json")
+    assert "cannot share standard output" in usage_error(capsys, "export", "m.json", "--to", "json", "--json")
+
+
 def test_errors_of_merge_name_the_file(capsys):
     other = sf.Accumulator("log")
     other.save("log.npz")
@@ -156,6 +179,9 @@ def test_show_summarises_a_staircase(capsys):
         8,
     )
     assert [step["value"] for step in found["first_steps"] + found["last_steps"]] == [0, 1, 7, 8]
+    assert [step["value"] for step in result_of(capsys, "show", "nine.json")[1]["all_steps"]] == list(range(9))
+    assert run("show", "nine.json") == 0
+    assert "\nlast steps\n" in capsys.readouterr().out
     assert run("show", "m.json") == 0
     shown = capsys.readouterr().out
     assert "loss                SquaredError()\n" in shown
@@ -175,7 +201,11 @@ def test_show_summarises_a_map_and_one_of_its_groups(capsys):
     assert (found["group"], found["rows"], found["least_score"]) == ("rome", 2, 0.4)
     sf.fit_groups(np.tile([1, 2], 12), np.arange(24) % 4 // 3, np.repeat(np.arange(12), 2), increasing="auto").save("n")
     found = result_of(capsys, "show", "n")[1]
-    assert len(found["first_10_groups"]) == 10
+    assert [row["group"] for row in found["all_groups"]] == [str(key) for key in range(12)]
+    assert run("show", "n") == 0
+    shown = capsys.readouterr().out
+    assert "first 10 groups\n" in shown
+    assert [line.split()[0] for line in shown.splitlines()[-10:]] == [str(key) for key in range(10)]
     message = error_of(capsys, "show", "n", "--group", "12")
     assert message.endswith("n: there is no group '12'; the groups are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more.\n")
     assert "the groups are 'oslo', 'rome'." in error_of(capsys, "show", "map", "--group", "lima")
