@@ -5,10 +5,11 @@ The curve increases along an interval of observations, so the sum of the interva
 would be if all its means were that of its last observation.  If the sum is so large that this has probability below a,
 then the mean of the last observation, and of all that follow, is above the mean that makes it exactly a.
 
-This is the side ABOVE: bounds from below.  The side BELOW swaps small and large; the caller reverses the observations,
-so that again each bound holds for the last observation of an interval and for all that follow.
+This is the side ABOVE, which gives lower bounds of the curve.  The side BELOW gives upper bounds: it uses small sums,
+and the caller reverses the observations, so a bound again holds for the last observation of its interval and all later.
 
-Intervals of level l have 2**l observations.  They start at multiples of a quarter of that; one more ends at the end.
+Intervals of level l have 2**l observations.  They start at multiples of 2**l / 4; one more ends at the last
+observation.
 `honest.py` explains the probabilities and proves the promise.
 
 Preconditions: at least one observation, weights > 0, work space as typed.

@@ -1,18 +1,18 @@
-/* The C-level API of staircase_fast for C and C++.  What it means is said in cython_api.pxd, which lies beside this
- * folder; staircase_fast.get_include() returns the folder.
+/* The C-level API of staircase_fast for C and C++.  ../cython_api.pxd describes the functions.
+ * staircase_fast.get_include() returns the folder of this file.
  *
- * In each file that calls it, once, with the GIL held:
+ * Once in each file that calls functions, with the GIL held:
  *
  *     #include "staircase_fast.h"
  *
  *     if (staircase_fast_import() < 0) return NULL;       // a Python error is set
  *
- * and from then on, from any thread, with or without the GIL:
+ * After that, from any thread, with or without the GIL:
  *
  *     sf_staircase *stairs;
  *     int status = staircase_fast.fit_squared(scores, targets, NULL, n, 0, &stairs, NULL);
  *
- * A function that sf_xyz names in cython_api.pxd is staircase_fast.xyz here.
+ * The function sf_xyz of cython_api.pxd is called staircase_fast.xyz here.
  */
 #ifndef STAIRCASE_FAST_H
 #define STAIRCASE_FAST_H

@@ -19,9 +19,9 @@
 #
 #     int64    sums of small integers (scale.narrow) are exact (`is_no_less`)
 #     double   other sums are rounded, and the difference has an error bound (`error_bound`).  If that leaves the sign
-#              open, both blocks are summed exactly (`must_merge_exact`).  They keep their exact sums (`known`) until
-#              they are merged with a block that has none: then the sums are dropped.  After `spare` rows have been
-#              summed exactly, the other block is summed instead, so a row is summed at most once from then on.
+#              open, both blocks are summed exactly (`must_merge_exact`) and keep these sums (`known`).  A merge with
+#              a block that has no exact sums drops them.  Once `spare` rows have been summed exactly, such a merge sums
+#              the other block exactly instead, so from then on each row is summed at most once.
 #
 # Plain doubles give 0.3, 0.2, 0.1, 0.2 two steps, not one: 0.3 + 0.2 + 0.1 is 0.6, but 3 * 0.2 is 0.6000000000000001.
 #

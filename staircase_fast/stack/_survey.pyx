@@ -18,7 +18,7 @@ from staircase_fast.stack._summary cimport Summary, key_of, ones_t
 from staircase_fast.staircase._cells cimport Map, find_buckets, map_of
 
 cdef enum:
-    AHEAD = 32            # summaries are prefetched for so many rows, while the rows before them are added
+    AHEAD = 32            # the summary of a row is prefetched this many rows before the row is added
 
 
 def survey_labels(
