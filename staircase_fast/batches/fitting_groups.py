@@ -177,7 +177,7 @@ class _Counting(_Adding):
     def take(self, columns: Columns) -> None:
         self.counts.append(grouped.count_groups(*columns, self.loss))
         self.n_keys += len(self.counts[-1].keys)
-        if self.n_keys > len(self.counts[0].keys):
+        if self.n_keys > 4 * len(self.counts[0].keys):
             self.counts, self.n_keys = [self.message()], 0
 
     def message(self) -> GroupCounts:

@@ -122,6 +122,12 @@ class GroupPlan:
                 )
         return np.array([self._place_of[key] for key in keys], dtype=np.int32)[places]
 
+    @cached_property
+    def ranges(self) -> NDArray[Any]:
+        """The range of each group; uint16, which is fast to sort, unless there are too many."""
+        kind = np.uint16 if len(self.starts) <= 1 << 16 else np.int32
+        return np.repeat(np.arange(len(self.starts), dtype=kind), np.diff(np.append(self.starts, len(self.keys))))
+
     def groups_of(self, place: int) -> slice:
         """The groups of a range."""
         start, *rest = self.starts[place : place + 2].tolist()
@@ -132,7 +138,7 @@ class GroupPlan:
         return {key: place for place, key in enumerate(self.keys)}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in vars(self).items() if name != "_place_of"}
+        return {name: part for name, part in vars(self).items() if name not in ("_place_of", "ranges")}
 
     def join(self, ranges: Mapping[int, StaircaseMap], large: Mapping[int, Staircase], loss: Loss) -> StaircaseMap:
         """The map of all groups, from maps by range and staircases by group."""
@@ -160,11 +166,9 @@ def scan_groups(
     plan: GroupPlan,
 ) -> None:
     """Add the rows of some groups to the scans of these groups."""
-    x, y, w = read_rows(scores, targets, sample_weight)
-    places = plan.find(groups, len(x))
-    for place, scan in scans.items():
-        own = places == place
-        scan.add(x[own], y[own], w[own] if len(w) else None)
+    own = split_rows(scores, targets, sample_weight, groups, plan, plan.ranges[list(scans)].tolist())
+    for scan, (x, y, w, _) in zip(scans.values(), own, strict=True):
+        scan.add(x, y, w if len(w) else None)
 
 
 def merge_messages(messages: Iterable[Mapping[Any, Message]]) -> dict[Any, Message]:
@@ -181,10 +185,10 @@ def split_rows(
     plan: GroupPlan,
     chosen: Sequence[int] | None = None,
 ) -> list[Piece]:
-    """The rows of each chosen range; by default, of each one that has no large group."""
+    """The rows of each chosen range; by default, of each one without a large group."""
     x, y, w = read_rows(scores, targets, sample_weight)
     places = plan.find(groups, len(x))
-    ranges = np.searchsorted(plan.starts, places, "right") - 1
+    ranges = plan.ranges[places]
     order, ends = np.argsort(ranges, kind="stable"), np.cumsum(np.bincount(ranges, minlength=len(plan.starts)))
     chosen = plan.small if chosen is None else chosen
     rows = [order[ends[place - 1] if place else 0 : ends[place]] for place in chosen]
