@@ -94,7 +94,7 @@ test-browser: build/wheel.stamp  ## open a report in a real browser; installs Ch
 	PYTHONPATH="$(ROOT)/build/wheel-install" $(VENV) tests/cli/browser_report.py
 
 # Spark needs Java 17 or newer. The engines have an environment of their own, because they restrict other packages.
-# KILLS=20 repeats the tests that kill workers.  The examples of docs/spark.md run in test_spark.py, on a cluster.
+# KILLS=20 repeats the tests that kill workers, executors and tasks.  The examples of docs/spark.md run in test_spark.py, on a cluster.
 test-engines: build/engines.stamp build/wheel.stamp  ## tests on Dask and Spark; installs Java if permitted; KILLS=20
 	sh tests/engines/install_java.sh
 	cd build/wheel-install && export PYTHONPATH="$$PWD" KILLS=$(or $(KILLS),1) \

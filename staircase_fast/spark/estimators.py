@@ -76,7 +76,7 @@ class _Parameters(HasFeaturesCol, HasLabelCol, HasPredictionCol, HasWeightCol): 
         if name not in df.columns:
             refuse_column(name, df.columns)
         if isinstance(df.schema[name].dataType, VectorUDT):
-            return F.get(vector_to_array(F.col(name)), self.getFeatureIndex()).alias(name)
+            return vector_to_array(F.col(name)).getItem(self.getFeatureIndex()).alias(name)
         return F.col(name)
 
 

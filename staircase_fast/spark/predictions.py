@@ -65,6 +65,8 @@ def predict(
         raise InvalidTypeError("stairs", "must be a Staircase", value=stairs)
     if not isinstance(df, DataFrame):
         raise InvalidTypeError("df", "must be a Spark DataFrame", value=df)
+    if not isinstance(score, (str, Column)):
+        raise InvalidTypeError("score", "must be the name of a column, or a Column", value=score)
     if not isinstance(output, str):
         raise InvalidTypeError("output", "must be the name of the new column", value=output)
     return with_values(

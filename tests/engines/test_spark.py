@@ -1,4 +1,4 @@
-"""Fits on a Spark cluster of two executors: the bits of `fit`, also if tasks are killed or fail."""
+"""Fits on a Spark cluster of two executors: the bits of `fit`, also if tasks or executors are killed, fail or wait."""
 
 import math
 import os
@@ -20,15 +20,15 @@ pa = pytest.importorskip("pyarrow")
 if not shutil.which("java"):
     pytest.skip("Spark needs Java", allow_module_level=True)
 
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import RegressionEvaluator
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.regression import IsotonicRegression
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from spark_cluster import HOSTS, cluster, has_executors, started
 
 from staircase_fast import spark as sfs
 from staircase_fast.spark import fits
@@ -45,52 +45,40 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 RNG = np.random.default_rng(0)
-
-
-def started(master):
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "3",
-        "spark.default.parallelism": "4",
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        "spark.executor.memory": "900m",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
-    builder = SparkSession.builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
-
-
-def has_executors(session, n):
-    """Whether executors register within a minute; Spark itself would wait for them forever."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() > n:  # the driver is one of them
-            return True
-        time.sleep(0.1)
-    return False
+KILLS = int(os.environ.get("KILLS", "1"))  # how often the tests of faults run
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
     """Two executors, each a process of its own; if that fails, two threads that try each task four times."""
     patch = pytest.MonkeyPatch()
-    patch.chdir(tmp_path_factory.mktemp("spark"))
+    folder = tmp_path_factory.mktemp("spark")
+    patch.chdir(folder)
     patch.setenv("PYSPARK_PYTHON", sys.executable)
-    patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = started("local-cluster[2,1,1024]")
-        if not has_executors(session, 2):
-            session.stop()
-            session = started("local[2,4]")
-    yield session
-    session.stop()
+    patch.setenv("SPARK_LOCAL_IP", HOSTS[0])
+    with cluster(folder) as address:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session = started(address)
+            if not has_executors(session):
+                session.stop()
+                session = started("local[2,4]")
+        yield session
+        session.stop()
     patch.undo()
+
+
+@pytest.fixture
+def executors(spark):
+    """A function that waits for two executors and returns their numbers; lost ones are replaced by new numbers."""
+    if spark.sparkContext.master.startswith("local"):
+        pytest.skip("the only process is that of the session")
+
+    def running():
+        assert has_executors(spark)
+        return sorted(map(int, spark.sparkContext._jsc.sc().getExecutorIds().mkString(" ").split()))
+
+    return running
 
 
 def columns(n, kind="labels"):
@@ -191,7 +179,7 @@ def test_an_invalid_entry_raises_an_error_that_names_partition_column_and_row(sp
     df = frame(spark, *columns(4000, "weights"), group=np.arange(4000))
     df = df.withColumn(column, F.expr(f"IF(group = 1234, {entry}, {column})"))
     place = df.select("group", F.spark_partition_id()).where("group = 1234").head()[1]
-    with pytest.raises(sf.InvalidInputError, match=rf"^partition {place}: {message} \d+\.$"):
+    with pytest.raises(sf.InvalidInputError, match=rf"^partition {place}: {message} \d+\."):
         sfs.fit(df, "score", "target", "weight")
     with pytest.raises(sf.InvalidInputError, match=r"^partition \d: column"):
         sfs.fit_groups(df, "score", "target", F.col("group") % 7, "weight")
@@ -213,8 +201,13 @@ def test_errors_of_arguments(spark):
         sfs.fit(df, "score", "target", memory_limit="much")
     with pytest.raises(sf.InvalidTypeError, match="`stairs` must be a Staircase"):
         sfs.predict(3, df, "score")
+    with pytest.raises(sf.InvalidTypeError, match="`score` must be the name of a column, or a Column; got 3"):
+        sfs.predict(sf.fit([1], [1]), df, 3)
     with pytest.raises(PySparkException, match="no_such"):
         sfs.fit(df, "no_such", "target")
+    vectors = VectorAssembler(inputCols=["score"], outputCol="features").transform(df)
+    with pytest.raises(PySparkException, match="index 1 is out of bounds"):
+        sfs.StaircaseRegression(labelCol="target", featureIndex=1).fit(vectors)
 
 
 def test_rows_that_change_between_scans_are_refused(spark):
@@ -228,15 +221,21 @@ def test_rows_that_change_between_scans_are_refused(spark):
 
 
 class Faulty:
-    """A task that does something bad the first time a scan of its kind reaches a moment."""
+    """A task that does something bad the first time a scan of its kind reaches a moment.
+
+    A link, named after the kind, then points to the number of the partition.  Another attempt adds a file.
+    """
 
     def __init__(self, task, folder, fault, moment="add"):
         self.task, self.folder, self.fault, self.moment = task, folder, fault, moment
 
     def first(self):
+        part, path = str(TaskContext.get().partitionId()), f"{self.folder}/{self.task.kind}"
         try:
-            os.close(os.open(f"{self.folder}/{self.task.kind}", os.O_CREAT | os.O_EXCL))
+            os.symlink(part, path)  # in one step, so one task is the first
         except FileExistsError:
+            if os.readlink(path) == part:
+                Path(f"{path} again").touch()
             return False
         return True
 
@@ -258,8 +257,20 @@ def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def killed_with_its_executor():
+    """The parent of this process starts workers; its own parent is the executor."""
+    executor = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    assert b"CoarseGrainedExecutorBackend" in Path(f"/proc/{executor}/cmdline").read_bytes()
+    os.kill(int(executor), signal.SIGKILL)
+    killed()
+
+
 def failed():
     raise OSError("disk on fire")
+
+
+def delayed():
+    time.sleep(120)
 
 
 def with_fault(monkeypatch, folder, fault, moment="add", once=True):
@@ -274,15 +285,36 @@ def with_fault(monkeypatch, folder, fault, moment="add", once=True):
     monkeypatch.setattr(fits, "_scan", faulty_scan)
 
 
-@pytest.mark.parametrize("fault", [killed, failed])
-@pytest.mark.parametrize("moment", ["add", "message"])
-def test_a_task_that_is_killed_or_fails_and_runs_again_counts_once(spark, monkeypatch, tmp_path, fault, moment):
+def assert_fit_with_fault_has_the_bits_of_fit(spark, monkeypatch, folder, fault, moment="add"):
     x, y, w = columns(40_000, "weights")
     df = frame(spark, x, y, w)
-    with_fault(monkeypatch, tmp_path, fault, moment)
-    found = sfs.fit(df, "score", "target", "weight")
-    assert_same_staircase(found, sf.fit(x, y, sample_weight=w))
-    assert {path.name for path in tmp_path.iterdir()} == {"peek", "survey", "collect"}
+    with_fault(monkeypatch, folder, fault, moment)
+    assert_same_staircase(sfs.fit(df, "score", "target", "weight"), sf.fit(x, y, sample_weight=w))
+    scans = {"peek", "survey", "collect"}
+    assert {path.name for path in folder.iterdir()} == scans | {f"{scan} again" for scan in scans}
+
+
+@pytest.mark.parametrize("repeat", range(KILLS))
+@pytest.mark.parametrize("fault", [killed, failed])
+@pytest.mark.parametrize("moment", ["add", "message"])
+def test_a_task_that_is_killed_or_fails_and_runs_again_counts_once(spark, monkeypatch, tmp_path, fault, moment, repeat):
+    assert_fit_with_fault_has_the_bits_of_fit(spark, monkeypatch, tmp_path, fault, moment)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds the executor in /proc")
+@pytest.mark.parametrize("repeat", range(KILLS))
+def test_an_executor_that_is_killed_during_each_scan_changes_no_bit(spark, executors, monkeypatch, tmp_path, repeat):
+    before = executors()
+    assert_fit_with_fault_has_the_bits_of_fit(spark, monkeypatch, tmp_path, killed_with_its_executor)
+    assert executors()[-1] >= before[-1] + 3  # one is lost in each scan
+
+
+@pytest.mark.parametrize("repeat", range(KILLS))
+def test_a_slow_task_and_its_second_attempt_count_once(spark, executors, monkeypatch, tmp_path, repeat):
+    executors()
+    start = time.monotonic()
+    assert_fit_with_fault_has_the_bits_of_fit(spark, monkeypatch, tmp_path, delayed)
+    assert time.monotonic() - start < 120  # without a second attempt, each scan takes longer
 
 
 def test_a_partition_that_always_fails_raises_an_error_that_names_it(spark, monkeypatch, tmp_path):
