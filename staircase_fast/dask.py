@@ -1,7 +1,5 @@
 """Fits and predictions of Dask collections, on threads, processes or a cluster.
 
->>> from staircase_fast import dask as sfd
-
 The rows stay where they are.  Each scan of the data is a tree of tasks: a task scans partitions and returns a message
 (`staircase_fast.batches`), and further tasks merge messages.  Only the last message travels to the client.  Tasks have
 no side effects, so a task that is retried counts once.
@@ -22,7 +20,7 @@ from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.batches.groups import BYTES_PER_ROW, GroupPlan, Piece
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.groups.staircase_map import StaircaseMap
-from staircase_fast.inputs.options import import_optional, refuse_choice
+from staircase_fast.inputs.options import check_choice, check_interpolation, import_optional, refuse_choice
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, Direction, Interpolation, OutOfBounds
@@ -210,6 +208,10 @@ def predict(
     >>> sfd.predict(stairs, da.from_array([0.2, 0.38, 0.9], chunks=2)).compute()
     array([0. , 0.5, 1. ])
     """
+    if not isinstance(stairs, (Staircase, StaircaseMap)):
+        raise InvalidTypeError("stairs", "must be a Staircase or a StaircaseMap", value=stairs)
+    check_interpolation(interpolation)
+    check_choice("out_of_bounds", out_of_bounds, ("clip", "nan", "raise"))
     wants_groups = isinstance(stairs, StaircaseMap)
     if wants_groups != (group is not None):
         requirement = "must be given for a StaircaseMap" if wants_groups else "must not be given for a Staircase"
@@ -217,18 +219,16 @@ def predict(
     options = {"interpolation": interpolation, "out_of_bounds": out_of_bounds}
     if _is_frame(data):
         names = _check_names(data, {"score": score, "group": group})
-        meta = data._meta[names[0]].astype(np.float64)
         columns = data[[name for name in names if name is not None]]
+        meta = data._meta[names[0]].astype(np.float64)
         return columns.map_partitions(_predict_frame, stairs, *names, **options, meta=meta)
     arrays = _check_arrays(data, score, {"group": group})
     blocks = [array for array in arrays if array is not None]
-    meta = np.empty((0,) * data.ndim)
-    return dask.array.map_blocks(_predict_block, *blocks, stairs=stairs, **options, dtype=np.float64, meta=meta)
+    return dask.array.map_blocks(_predict_block, *blocks, stairs=stairs, **options, meta=np.empty((0,) * data.ndim))
 
 
 def _predict_frame(frame: Any, stairs: Any, score: Any, group: Any, partition_info: Any = None, **options: Any) -> Any:
-    place = partition_info["number"] if partition_info else 0
-    with _named((score, None, None, group), place):
+    with _named((score, None, None, group), partition_info["number"] if partition_info else 0):
         columns = [frame[name] for name in (score, group) if name is not None]
         values = stairs.predict(*columns, n_threads=1, **options)
     return type(columns[0])(values, index=frame.index, name=score)
@@ -254,8 +254,7 @@ def _source(data: Any, score: Any, target: Any, weight: Any, group: Any = None) 
     arrays = _check_arrays(data, score, {"target": target, "weight": weight, "group": group})
     n_blocks = data.numblocks[0]
     blocks = [[None] * n_blocks if array is None else array.to_delayed().tolist() for array in arrays]
-    n_rows = None if math.isnan(data.shape[0]) else data.shape[0]
-    return _Source(list(zip(*blocks, strict=True)), None, n_rows)
+    return _Source(list(zip(*blocks, strict=True)), None, None if math.isnan(data.shape[0]) else data.shape[0])
 
 
 def _is_frame(data: Any) -> bool:
@@ -272,9 +271,12 @@ def _is_frame(data: Any) -> bool:
 def _check_names(data: Any, given: dict[str, Any]) -> tuple[Any, ...]:
     columns = list(data.columns)
     for argument, name in given.items():
-        absent = name is None and argument in ("weight", "group")
-        if not absent and (dask.is_dask_collection(name) or columns.count(name) != 1):
-            refuse_choice(argument, type(name) if dask.is_dask_collection(name) else name, columns, what=_COLUMN)
+        is_lazy = dask.is_dask_collection(name)
+        count = 0 if is_lazy else columns.count(name)
+        if count > 1:
+            raise InvalidInputError("data", f"must have one column {name!r}", found=f"got {count}", hint="Rename them.")
+        if count == 0 and (name is not None or argument not in ("weight", "group")):
+            refuse_choice(argument, type(name) if is_lazy else name, columns, what=_COLUMN)
     return tuple(given.values())
 
 
@@ -363,14 +365,13 @@ def _tree(
 
 def _compute(source: _Source, results: list[Any]) -> tuple[Any, ...]:
     try:
-        computed: tuple[Any, ...] = dask.compute(*results)
+        return tuple(dask.compute(*results))
     except RemoteException as error:  # as in processes; the other schedulers raise the exception itself
         _add_note(source, error.exception)
         raise error.exception from error
     except Exception as error:
         _add_note(source, error)
         raise
-    return computed
 
 
 def _add_note(source: _Source, error: Exception) -> None:
@@ -440,9 +441,8 @@ def _fit_ranges(source: _Source, plan: GroupPlan, options: dict[str, Any]) -> di
     shared = dask.delayed(plan, traverse=False)
     split = dask.delayed(split_partition, nout=len(plan.small))
     pieces = [split(source.names, number, bundle, shared) for number, bundle in _bundles(source, 1)]
-    fit_range = dask.delayed(grouped.fit_range)
     fits = [
-        fit_range(list(own), shared, place, **options)
+        dask.delayed(grouped.fit_range)(list(own), shared, place, **options)
         for place, own in zip(plan.small, zip(*pieces, strict=True), strict=True)
     ]
     with _named(source.names):

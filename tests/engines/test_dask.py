@@ -299,6 +299,7 @@ def test_data_that_change_between_the_scans_are_refused():
 
 
 FRAME = dd.from_pandas(frame_of(20), npartitions=2)
+TWICE = dd.from_pandas(frame_of(20)[["p", "w", "w"]], npartitions=2)
 ARRAY = da.from_array(np.arange(20.0), chunks=5)
 
 
@@ -309,6 +310,7 @@ ARRAY = da.from_array(np.arange(20.0), chunks=5)
         (lambda: sfd.fit(FRAME, None, "label"), "`score` must be the name of one of the columns .*; got None"),
         (lambda: sfd.fit(FRAME, "p"), "`target` must be given"),
         (lambda: sfd.fit(FRAME, "p", ARRAY), "`target` must be the name of one of the columns .*Array"),
+        (lambda: sfd.fit(TWICE, "p", "w"), "`data` must have one column 'w'; got 2. Rename them"),
         (lambda: sfd.fit(FRAME.p, target="label"), "`data` must be a Dask DataFrame or a Dask array; got .*Series"),
         (lambda: sfd.fit(np.ones(3), target=np.ones(3)), "`data` must be a Dask DataFrame or a Dask array"),
         (lambda: sfd.fit(ARRAY, target=np.ones(20)), "`target` must be a Dask array, as `data` is"),
@@ -330,6 +332,9 @@ ARRAY = da.from_array(np.arange(20.0), chunks=5)
         (lambda: sfd.fit_groups(ARRAY[:0], target=ARRAY[:0], group=ARRAY[:0]), "`scores` must have at least one row"),
         (lambda: sfd.predict(sf.fit([1], [1]), FRAME, "p", "g"), "`group` must not be given for a Staircase"),
         (lambda: sfd.predict(sf.fit_groups([1], [1], [1]), FRAME, "p"), "`group` must be given for a StaircaseMap"),
+        (lambda: sfd.predict(3, FRAME, "p"), "`stairs` must be a Staircase or a StaircaseMap; got 3"),
+        (lambda: sfd.predict(sf.fit([1], [1]), FRAME, "p", interpolation="cubic"), "`interpolation` must be one of"),
+        (lambda: sfd.predict(sf.fit([1], [1]), FRAME, "p", out_of_bounds="zero"), "`out_of_bounds` must be one of"),
     ],
 )
 def test_invalid_arguments_raise_an_error(call, message):
