@@ -302,7 +302,6 @@ def reliability(
     check_parameter_length(loss, n)
     workers = threads.num_threads(n_threads, n)
     ends = _check_forecasts(columns, loss, workers)
-    _warn_if_swapped(columns, loss)
     fitted: Loss = SquaredError() if isinstance(loss, Brier) else loss
     stairs = _fitted(columns, fitted, workers)
     constant = stairs if stairs.n_steps == 1 else _fitted((np.zeros(n), *columns[1:]), fitted, workers)
@@ -311,6 +310,7 @@ def reliability(
     if options is not None:
         # each row is resampled many times, so that threads pay off for fewer rows
         found = make_bands(columns, loss, stairs, options, threads.num_threads(n_threads, 64 * n))
+    _warn_if_swapped(columns, loss)
     name = loss.name if isinstance(loss, Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, found)
 

@@ -202,7 +202,7 @@ def test_the_error_for_a_wrong_call_says_how_to_fix_it(name):
 def test_scores_of_any_values_are_valid_under_the_squared_error():
     # 0/1 scores with real targets are a regression on two groups, so nothing indicates a mistake
     assert sf.fit(Y, P).n_steps <= 2
-    assert sf.reliability(Y, P).n_samples == 50
+    assert sf.reliability(Y, P, score="squared").n_samples == 50
 
 
 def test_long_lists_of_choices_are_cut():
