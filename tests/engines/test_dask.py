@@ -274,7 +274,7 @@ def test_invalid_entries_are_named_with_their_partition(scheduler):
     frame = frame_of(90)
     frame.loc[57, "p"] = np.nan
     data, stairs = dd.from_pandas(frame, npartitions=9), sf.fit([1, 2], [0, 1])
-    message = "^partition 5: column 'p' must not be NaN; got nan at index 7.$"
+    message = r"^partition 5: column 'p' must not be NaN; got nan at index 7\. Drop these rows, or fill them\.$"
     for call in (
         lambda: sfd.fit(data, "p", "label"),
         lambda: sfd.fit_groups(data, "p", "label", "g"),
