@@ -181,10 +181,10 @@ def column(rng: Generator, values: Sequence[Number]) -> str:
             if all(limits.min <= v <= limits.max for v in whole):
                 forms.append(f"np.array({whole!r}, dtype={name!r})")
     if HAS["pandas"]:
-        labels = rng.permutation(len(given)).tolist()
-        forms += [f"pd.Series({given!r}, index={labels!r})"]
+        labels = list(range(len(given)))[::-1]  # the index of all columns of a call must be the same
         nullable = {"b": "boolean", "i": "Int64", "f": "Float64"}[kind]
-        forms.append(f"pd.Series({given!r}, dtype={nullable!r})")
+        forms.append(f"pd.Series({given!r}, index={labels!r})")
+        forms.append(f"pd.Series({given!r}, index={labels!r}, dtype={nullable!r})")
     if HAS["pyarrow"]:
         cut = len(given) // 2
         arrow = {"b": "pa.bool_()", "i": "pa.int64()", "f": "pa.float64()"}[kind]
