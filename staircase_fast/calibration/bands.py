@@ -58,7 +58,9 @@ class Bands(NamedTuple):
         if self.kind == "consistency":
             where = "everywhere" if self.simultaneous else "at any one score"
             return f"If the scores are calibrated, their curve lies within the band {where} with {chance}."
-        where = "at all scores at once" if self.simultaneous else "at any one score, in large samples,"
+        where = "at any one score, in large samples,"
+        if self.simultaneous:
+            where, chance = "at all scores at once", f"probability {100 * self.level:g} % or more"
         return (
             f"The band contains the true curve {where} with {chance}, if rows are independent and the curve increases."
         )
