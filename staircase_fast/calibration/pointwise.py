@@ -47,11 +47,12 @@ def quantile_of(level: float) -> float:
 
 def pointwise_band(seen: Observations, stairs: Staircase, level: float) -> tuple[NDArray[np.int64], _Floats, _Floats]:
     """Some observations, and the ends of their intervals."""
-    places = places_of(np.arange(len(seen.scores) + 1), _POINTS)
-    starts = np.searchsorted(seen.scores, stairs.left)
+    n, quantile = len(seen.scores), quantile_of(level)
+    places = places_of(np.arange(n + 1), _POINTS)
+    # if scores have changed since the fit, the kernel still needs steps that begin at 0 and are not empty
+    starts = np.unique(np.minimum(np.append(0, np.searchsorted(seen.scores, stairs.left)), n - 1))
     sums, weights = (np.add.reduceat(column, starts) for column in (seen.sums, seen.weights))
     lower, upper = np.empty((2, len(places)))
-    n, quantile = len(seen.scores), quantile_of(level)
     steps = np.append(starts, n).astype(np.int64)
     work = np.empty((4, n)), np.empty((2, n), dtype=np.int64)
     _likelihood.intervals(seen.sums, seen.weights, steps, sums, weights, places, quantile, *work, lower, upper)
