@@ -206,7 +206,7 @@ coverage: build/coverage.stamp  ## line coverage: Python 100 %, kernels 95 %
 	test $$python = 0 && test $$kernels = 0
 
 clean:  ## remove everything that make has created
-	rm -rf .venv build demo dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build demo dist docs/made *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .rumdl_cache
 	find staircase_fast -name '*.c' -delete -o -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
