@@ -96,7 +96,7 @@ class Simulated:
         table["s"], table["w"], table["rows"] = self.sums, self.rows, self.rows
         if self.data == "labels":
             table["lo"], table["hi"] = self.sums == self.rows, self.sums > 0
-        else:  # about the extremes of so many normal numbers
+        else:  # approximate extremes of this number of normal variables
             reach = np.sqrt(2 * np.log(np.maximum(self.rows, 2)))
             table["lo"], table["hi"] = self.sums / self.rows - reach, self.sums / self.rows + reach
         return Driver()._plan(table.view(np.float64).reshape(-1, 4), scale(10**9), 1) & self.was_live

@@ -29,7 +29,7 @@ from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, public_class
 
-_FEW = 10  # rows with which unusual data are no sign of a mistake
+_FEW = 10  # with fewer rows, there is no warning
 
 
 class Brier(SquaredError):  # noqa: N818  (not an exception)

@@ -173,7 +173,7 @@ def _segments(
         for given in (rows, values):
             part = {argument: column[places] for argument, column in given.items()}
             if "sample_weight" in part and not part["sample_weight"].any():
-                break  # the segment counts for nothing
+                break  # the segment has no rows with a weight > 0
             with commands.located(options, rows=places):
                 pair.append(sf.reliability(**part, **settings))
                 errors = _errors(options, part, _RESAMPLES)

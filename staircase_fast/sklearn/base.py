@@ -73,7 +73,7 @@ class ScoreCalibrator(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         return pairs
 
     def _scored(self, X: Any) -> Iterator[tuple[Column, Any]]:
-        """The scores of X by each classifier, and what they were calibrated by."""
+        """The scores of X from each classifier, with the calibration of that classifier."""
         check_is_fitted(self)
         for estimator, fitted in self.calibrated_classifiers_:
             if estimator is None:
