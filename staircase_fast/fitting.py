@@ -308,7 +308,7 @@ def isotonic_regression(
     if the_loss.is_mean and not the_loss.per_sample:
         few = _small.regress(y, weights, *the_loss.target_range, not rising)
         if few is not None:
-            return IsotonicResult(*few)
+            return IsotonicResult._make(few)
     targets = inputs.read_targets("y", y)
     w = inputs.read_weights("weights", weights, "y", targets)
     inputs.check_same_index(y=y, weights=weights)

@@ -22,6 +22,7 @@ from libc.stdint cimport uint64_t
 from staircase_fast.arithmetic._double_double cimport Twofold, add, two_product, two_sum
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._rounded cimport power_of_two
+from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_minus, pair_of, pair_plus, pair_second
 from staircase_fast.arithmetic._types cimport BATCH, number
 
 cdef extern from *:
@@ -29,10 +30,6 @@ cdef extern from *:
     #if defined(__GNUC__) && defined(__x86_64__)
     #include <immintrin.h>
     #define STAIRCASE_AVX2 __attribute__((target("avx2,fma")))
-
-    static inline int staircase_has_avx2(void) {
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    }
 
     /* sum += value; the rounding errors are added to `errors` */
     #define STAIRCASE_ADD(sum, errors, value) do { \\
@@ -72,12 +69,10 @@ cdef extern from *:
         _mm256_storeu_pd(lanes + 8, c); _mm256_storeu_pd(lanes + 12, d);
     }
     #else
-    static inline int staircase_has_avx2(void) { return 0; }
     #define staircase_sum_avx2(y, n, lanes) ((void)(lanes))
     #define staircase_sum_weighted_avx2(y, w, n, lanes) ((void)(lanes))
     #endif
     """
-    bint has_avx2 "staircase_has_avx2" () noexcept nogil
     void sum_avx2 "staircase_sum_avx2" (const double *y, Py_ssize_t n, double *lanes) noexcept nogil
     void sum_weighted_avx2 "staircase_sum_weighted_avx2" (
         const double *y, const double *w, Py_ssize_t n, double *lanes
@@ -100,11 +95,21 @@ cdef inline double sum_error(const Scale *scale) noexcept nogil:
 
 cdef inline double mean_of_few(const number *y, Py_ssize_t n) noexcept nogil:
     """The mean of n <= few_rows rows without weights, rounded to nearest, or NaN if it is too close to zero."""
-    cdef Twofold s = Twofold(0.0, 0.0)
+    cdef Pair sums = pair_of(0.0, 0.0), errors = sums, entries, total, part
+    cdef Twofold s
     cdef double count = <double>n, inverse = 1.0 / count, quotient, rest, margin, below, above
     cdef Py_ssize_t i
-    for i in range(n):
-        add(&s, <double>y[i])
+    for i in range(n // 2):                   # `add` for two sums at a time
+        entries = pair_of(<double>y[2 * i], <double>y[2 * i + 1])
+        total = pair_plus(sums, entries)
+        part = pair_minus(total, sums)
+        sums = pair_minus(sums, pair_minus(total, part))
+        errors = pair_plus(errors, pair_plus(sums, pair_minus(entries, part)))
+        sums = total
+    s = Twofold(pair_first(sums), pair_first(errors) + pair_second(errors))
+    add(&s, pair_second(sums))
+    if n % 2:
+        add(&s, <double>y[n - 1])
     s.hi = two_sum(s.hi, s.lo, &s.lo)
     quotient = s.hi / count
     if not fabs(quotient) > 1e-200:

@@ -2,7 +2,7 @@
 
 from libc.math cimport fabs, frexp, ldexp
 
-from staircase_fast.arithmetic._column_scan cimport Range
+from staircase_fast.arithmetic._buckets cimport Range
 from staircase_fast.arithmetic._exact cimport Scale
 
 cdef enum:

@@ -6,14 +6,15 @@ Preconditions: n >= 1, any values.
 from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
-from staircase_fast.arithmetic._column_scan cimport (
-    BUCKET_ROWS, Bucket, Monotonicity, Range, fill_buckets, monotonicity_of, range_of,
-)
+from staircase_fast.arithmetic._buckets cimport BUCKET_ROWS, Range, scan_buckets, scan_range
+from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
+from staircase_fast.arithmetic._column_scan cimport Monotonicity, monotonicity_of
 from staircase_fast.arithmetic._exact cimport Scale, unpacked
-from staircase_fast.arithmetic._means cimport few_rows, has_avx2, mean_of_few, quick_mean
+from staircase_fast.arithmetic._means cimport few_rows, mean_of_few, quick_mean
 from staircase_fast.arithmetic._row_sums cimport Pending, pend_rows
 from staircase_fast.arithmetic._scale cimport roomy_scale_of as roomy_scale_for, scale_of as scale_for
 from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores as copy_scores_to
+from staircase_fast.arithmetic._simd cimport has_avx2
 from staircase_fast.arithmetic._types cimport floating, number
 
 ROWS_PER_BUCKET = BUCKET_ROWS
@@ -38,11 +39,11 @@ def copy_scores(
     return bool(found.nan), found.falls, bool(found.tied)
 
 
-def extent(const number[::1] values not None):
+def extent(const number[::1] values not None, bint vectors=True):
     """The fields of the exact.Extent of a column."""
     cdef Range found
     with nogil:
-        found = range_of(&values[0], values.shape[0])
+        found = scan_range(&values[0], values.shape[0], vectors and has_avx2())
     return fields_of(found)
 
 
@@ -50,6 +51,7 @@ def summarise(
     const number[::1] targets not None,        # IN  in score order, no two of one score
     const double[::1] weights not None,        # IN  one per target, or empty: all are 1
     double[:, ::1] buckets not None,           # OUT Bucket: one for each ROWS_PER_BUCKET rows
+    bint vectors=True,
 ):
     """Fill the buckets; return the `extent` of the targets and that of the weights."""
     cdef Py_ssize_t n = targets.shape[0]
@@ -57,7 +59,7 @@ def summarise(
     cdef Range y_range, w_range
     cdef Bucket *out = <Bucket *>&buckets[0, 0] if buckets.shape[0] else NULL
     with nogil:
-        y_range = fill_buckets(&targets[0], w, NULL, n, out, &w_range)
+        y_range = scan_buckets(&targets[0], w, NULL, n, out, &w_range, vectors and has_avx2())
     return fields_of(y_range), fields_of(w_range)
 
 

@@ -1,6 +1,7 @@
 # Two doubles at a time: SSE2, which every x86-64 processor has, or plain C.
 #
 # Compilers do not vectorise these loops: they may not reorder sums, and `a < b ? a : b` is a minimum only without NaN.
+# `has_avx2` selects functions that process four doubles at a time.
 
 cdef extern from *:
     """
@@ -37,7 +38,14 @@ cdef extern from *:
     PAIRWISE(pair_positive_or, a == 0 ? b : a)
     static inline staircase_pair pair_size(staircase_pair p) { return pair_of(fabs(p.a), fabs(p.b)); }
     #endif
+
+    #if defined(__GNUC__) && defined(__x86_64__)
+    static inline int has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+    #else
+    static inline int has_avx2(void) { return 0; }
+    #endif
     """
+    bint has_avx2() noexcept nogil                                # whether the processor has AVX2 and FMA
     ctypedef struct Pair "staircase_pair":
         pass
     Pair pair_of(double a, double b) noexcept nogil

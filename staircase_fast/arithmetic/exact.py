@@ -1,4 +1,4 @@
-"""Results of a pass over a column (`_column_scan.pxd`), and the scale of exact sums (`_scale.pxd`)."""
+"""Results of a pass over a column (`_column_scan.pxd`, `_buckets.pxd`), and the scale of exact sums (`_scale.pxd`)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
-from staircase_fast.arithmetic._column_scan cimport Range, has_nan, range_of
+from staircase_fast.arithmetic._buckets cimport Range, range_of
+from staircase_fast.arithmetic._column_scan cimport has_nan
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale
 from staircase_fast.arithmetic._rounded cimport rounded_sum
 from staircase_fast.arithmetic._row_sums cimport add_rows

@@ -5,7 +5,8 @@
 from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport uint64_t
 
-from staircase_fast.arithmetic._column_scan cimport Monotonicity, Range, monotonicity_of, range_of
+from staircase_fast.arithmetic._buckets cimport Range, range_of
+from staircase_fast.arithmetic._column_scan cimport Monotonicity, monotonicity_of
 from staircase_fast.arithmetic._double_double cimport Twofold
 from staircase_fast.cython_api cimport (
     SF_ALL_WEIGHTS_ZERO, SF_NEGATIVE_COUNT, SF_NO_ROWS, SF_NULL_POINTER, SF_OK, SF_SCORE_IS_NAN, SF_TARGET_NOT_FINITE,

@@ -40,11 +40,15 @@ SYNONYMS |= dict.fromkeys(("mae", "l1", "absolute_error", "pinball", "median"), 
 WITHOUT_DEFAULT = tuple(loss for loss in _BUILTIN if loss.parameter and not loss.__init__.__defaults__)
 """Losses whose parameter has no default."""
 
+_SHARED = {name: loss() for name, loss in BY_NAME.items() if not loss.parameter}  # they have no state
+
 
 def loss_of(given: object, argument: str = "loss") -> Loss:
     """A loss, by object or by name; `argument` is the caller's name for it."""
     if isinstance(given, Loss):
         return given
+    if isinstance(given, str) and given in _SHARED:
+        return _SHARED[given]
     if not isinstance(given, str):
         hint = "Pass an object such as Huber(1.5), or a function in Custom(derivative)." if callable(given) else ""
         if isinstance(given, type) and given in _BUILTIN:

@@ -193,7 +193,7 @@ class Loss:
     @property
     def per_sample(self) -> bool:
         """Whether samples have their own parameters."""
-        return len(self.parameters) > 1
+        return bool(self.parameter) and len(self.parameters) > 1
 
     def sort_keys(self) -> tuple[NDArray[Any], ...]:
         """The columns, besides targets, in which samples differ."""

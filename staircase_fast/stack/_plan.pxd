@@ -19,7 +19,8 @@
 # the ends.  So all but the first and the last of these buckets are quiet, even on the chord.
 #
 # If the rows are sorted, a bucket whose corner is below the chord gets a second look: it is live only if the path
-# itself gets down to the chord (`reaches_chord`).  In noisy data, few buckets do.
+# itself gets down to the chord (`reaches_chord`).  In noisy data, few buckets do.  If nearly all do, later buckets get
+# no second look.
 #
 # Any chords are valid.  We use those of the minorant of every `chord_buckets`-th bucket border, found by a stack in
 # plain floating point.  Errors there only make more buckets live.
@@ -28,12 +29,15 @@ from libc.math cimport NAN
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport lesser
-from staircase_fast.arithmetic._column_scan cimport Bucket, bucket_start
+from staircase_fast.arithmetic._buckets cimport bucket_start
+from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
 from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._summary cimport Summary, bucket_at, rounding_of, summary_t
 
 cdef enum:
     SURVEY_CHORD_BUCKETS = 2          # `chord_buckets` for tables of the survey
+    PATIENCE = 32                     # second looks without success until they are given up
+    REWARD = 8                        # a success allows so many more
 
 
 cdef inline void plan(
@@ -53,7 +57,7 @@ cdef inline void plan(
     Py_ssize_t chord_buckets,     # chords end at multiples of this; small: slower, fewer live buckets
 ) noexcept nogil:
     """Mark live buckets."""
-    cdef Py_ssize_t b, top = -1, start, block, stop
+    cdef Py_ssize_t b, top = -1, start, block, stop, patience = PATIENCE
     cdef double s_b, w_b, slope, margin, lost
     cdef Bucket bucket
     b = 0
@@ -86,7 +90,8 @@ cdef inline void plan(
             for b in range(starts[block], stop):
                 lost += rounding_of(table, b, slope, greatest * 1e-6)
         mark_live(
-            table, starts[block], stop, y, weights, tied, n_rows, decreasing, slope, margin + 3.0 * lost, live
+            table, starts[block], stop, y, weights, tied, n_rows, decreasing, slope, margin + 3.0 * lost, live,
+            &patience
         )
     if not (summary_t is Summary):            # its extremes are rounded, so it cannot show that all targets are equal
         unmark_straight(table, n, live)
@@ -94,7 +99,8 @@ cdef inline void plan(
 
 cdef inline void mark_live(
     const summary_t *table, Py_ssize_t start, Py_ssize_t stop, const number *y, const double *weights,
-    const uint8_t *tied, Py_ssize_t n_rows, bint decreasing, double slope, double margin, uint8_t *live
+    const uint8_t *tied, Py_ssize_t n_rows, bint decreasing, double slope, double margin, uint8_t *live,
+    Py_ssize_t *patience
 ) noexcept nogil:
     """Mark the live ones of the buckets [start, stop), whose chord has this slope."""
     cdef Py_ssize_t b, first
@@ -110,11 +116,12 @@ cdef inline void mark_live(
         corner_below &= (bucket.lo < slope) & (slope < bucket.hi)
         live[b] = (bucket.w > 0.0) & ((not quiet) | corner_below)
         if summary_t is Bucket:
-            if live[b] and quiet:
+            if live[b] and quiet and patience[0] > 0:
                 first = bucket_start(tied, n_rows, b, 0)
                 live[b] = reaches_chord(
                     y, weights, first, bucket_start(tied, n_rows, b + 1, first), decreasing, slope, height
                 )
+                patience[0] += -1 if live[b] else REWARD
         height = after
 
 

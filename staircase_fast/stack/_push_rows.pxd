@@ -4,7 +4,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from staircase_fast.arithmetic._column_scan cimport sum_products
+from staircase_fast.arithmetic._buckets cimport sum_products
 from staircase_fast.arithmetic._types cimport number
 from staircase_fast.stack._stack cimport Stack, error_bound, push, sum_t
 
@@ -100,6 +100,7 @@ cdef inline void push_reals(
     cdef double *ws = stack.w
     cdef uint8_t *known = stack.known
     cdef double s, w, weight
+    cdef bint keep_known = stack.spare <= 0   # exact sums must be kept
     cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
     while i < end:
         start = i
@@ -122,7 +123,7 @@ cdef inline void push_reals(
             if decreasing:
                 difference = -difference
             error = bound * (w * ws[top])
-            if not difference > error or (known[top] and stack.spare <= 0):
+            if not difference > error or (keep_known and known[top]):
                 break
             start = starts[top]
             s += ss[top]
@@ -145,4 +146,5 @@ cdef inline void push_reals(
         stack.n = top + 1
         push(stack, y, weights, start, i, s, w, False)
         top = stack.n - 1
+        keep_known = stack.spare <= 0
     stack.n = top + 1

@@ -9,7 +9,8 @@
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from staircase_fast.arithmetic._column_scan cimport BUCKET_ROWS, Bucket, Range, bucket_start, fill_buckets
+from staircase_fast.arithmetic._buckets cimport BUCKET_ROWS, Range, bucket_start, fill_buckets
+from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
 from staircase_fast.arithmetic._types cimport CHUNK, floating, number
 from staircase_fast.stack._plan cimport plan
 from staircase_fast.stack._push_rows cimport push_rows

@@ -8,7 +8,7 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._column_scan cimport Range, fill_buckets, range_of
+from staircase_fast.arithmetic._buckets cimport Range, fill_buckets, range_of
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.stack._rows cimport copy_rows, expand_steps, is_own_staircase, merge_rows
 from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some

@@ -7,11 +7,11 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from staircase_fast.arithmetic._column_scan cimport (
-    BUCKET_ROWS, Bucket, Range, are_labels, fill_buckets, range_of,
-)
-from staircase_fast.arithmetic._means cimport has_avx2
+from staircase_fast.arithmetic._buckets cimport BUCKET_ROWS, Range, fill_buckets, range_of
+from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
+from staircase_fast.arithmetic._column_scan cimport are_labels
 from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores, nearly_sorted
+from staircase_fast.arithmetic._simd cimport has_avx2
 from staircase_fast.inputs._buffers cimport Array, close_array, in_place, open_array, read_column
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task
 from staircase_fast.stack._sort cimport RankedRow, RankedTarget

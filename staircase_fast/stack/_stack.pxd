@@ -32,9 +32,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._exact cimport MAX_WORDS, Scale, add_sums, exact_order, multiply_words
-from staircase_fast.arithmetic._means cimport few_rows, has_avx2, mean_of_few, quick_mean
+from staircase_fast.arithmetic._means cimport few_rows, mean_of_few, quick_mean
 from staircase_fast.arithmetic._rounded cimport narrow_mean, rounded_mean, rounded_sum, rounded_weight
 from staircase_fast.arithmetic._row_sums cimport add_rows
+from staircase_fast.arithmetic._simd cimport has_avx2
 from staircase_fast.arithmetic._types cimport number
 
 # The type of s and w until `finish`: int64_t if scale.narrow, otherwise double.

@@ -8,7 +8,7 @@
 from libc.stdint cimport int16_t, int32_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._column_scan cimport Bucket
+from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
 
 # The number of rows in the lower half, the number of ones among them in the upper half.
 ctypedef fused ones_t:

@@ -10,7 +10,7 @@ from staircase_fast.errors import InvalidInputError
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 
-from staircase_fast.arithmetic._column_scan cimport Range
+from staircase_fast.arithmetic._buckets cimport Range
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.streams._online_memory cimport (
     CHUNK_ROWS, NO_MEMORY, WEIGHTS_OVERFLOW, OnlineFit, Outcome, add_waiting, blocks_in, copy_blocks, count_rows,

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._column_scan cimport Range, range_of
+from staircase_fast.arithmetic._buckets cimport Range, range_of
 from staircase_fast.arithmetic._double_double cimport Twofold, add
 from staircase_fast.arithmetic._exact cimport Scale
 from staircase_fast.arithmetic._scale cimport roomy_scale_of, scale_of

@@ -166,3 +166,53 @@ def test_the_parts_of_products_are_exact_up_to_their_limits():
     assert sum(map(Fraction, found[4:])) == sum(map(Fraction, w))
     y[0] = least / 2
     assert scale_of(extent_of(y, 1), extent_of(w, 1), y.size).cut == 0
+
+
+COLUMNS = {
+    "integers": lambda n, rng: rng.integers(-3, 3, n) * 1.0,
+    "integers, then fractions": lambda n, rng: np.where(np.arange(n) < n // 2, rng.integers(0, 9, n), rng.random(n)),
+    "fractions and zeros": lambda n, rng: rng.normal(size=n) * (rng.random(n) < 0.7),
+    "large integers": lambda n, rng: rng.integers(0, 9, n) * 2.0**51,
+    "any magnitude": lambda n, rng: rng.choice(STRANGE[:6], n),
+    "infinite": lambda n, rng: np.where(rng.random(n) < 1 / n, np.inf, rng.normal(size=n)),
+    "NaN": lambda n, rng: np.where(rng.random(n) < 1 / n, np.nan, rng.integers(0, 9, n)),
+}
+
+
+@pytest.mark.parametrize("vectors", [False, pytest.param(True, marks=needs_vectors)])
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_extremes_and_buckets_of_a_column(kind, vectors):
+    rng = np.random.default_rng(5)
+    for n in [*range(1, 40), 1000]:
+        y = COLUMNS[kind](n, rng)
+        w = rng.random(n)
+        found = Extent(*_scan.extent(y, vectors))
+        assert found.first_bad == next(iter(np.flatnonzero(~np.isfinite(y))), -1)
+        for weights in (np.empty(0), w):
+            buckets = np.empty((n // 16, 4))
+            extent, w_extent = (Extent(*one) for one in _scan.summarise(y, weights, buckets, vectors))
+            assert extent.first_bad == found.first_bad
+            if found.first_bad >= 0:
+                continue
+            assert extent == found
+            check_extent(found, y)
+            if len(weights):
+                check_extent(w_extent, w)
+            rows, factors = (c[: n // 16 * 16].reshape(-1, 16) for c in (y, weights if len(weights) else np.ones(n)))
+            with np.errstate(over="ignore", invalid="ignore"):  # some sums overflow
+                size, error = np.abs(rows * factors).sum(axis=1), np.abs(buckets[:, 0] - (rows * factors).sum(axis=1))
+            assert np.all((error <= 1e-15 * 16 * size) | (size == np.inf))
+            assert np.allclose(buckets[:, 1], factors.sum(axis=1), rtol=1e-15 * 16)
+            assert buckets[:, 2:].tolist() == np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1).tolist()
+
+
+def check_extent(found, column):
+    assert (found.lowest, found.highest) == (column.min(), column.max())
+    sizes = np.abs(column[column != 0])
+    assert found.integral == bool(np.all(column == np.floor(column)))
+    if not len(sizes):
+        assert found.least == np.inf
+    elif found.integral:
+        assert found.least == 1.0 or (np.abs(column).max() >= 2.0**51 and 0 < found.least <= sizes.min())
+    else:
+        assert found.least == sizes.min() or sizes.min() >= found.least == 1.0
