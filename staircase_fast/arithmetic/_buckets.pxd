@@ -21,6 +21,7 @@ from staircase_fast.arithmetic._types cimport number
 cdef enum:
     BUCKET_ROWS = 16      # consecutive rows in a bucket of sorted data
     VECTOR_ROWS = 4       # for fewer rows, there is no vector code
+    MOST_COPIED = 64      # rows of a bucket that are converted to doubles for vector code
 
 # Extremes of a column of targets or weights.
 ctypedef struct Range:
@@ -179,7 +180,7 @@ cdef inline Range scan_buckets(
         b = n_buckets
     elif tied == NULL and weights == NULL:    # constant arguments are faster
         for b in range(n_buckets):
-            buckets[b] = scan_bucket(&y_scan, y + b * BUCKET_ROWS, BUCKET_ROWS)
+            fill_bucket(&y_scan, &w_scan, y + b * BUCKET_ROWS, NULL, BUCKET_ROWS, buckets + b, vectors)
         b = n_buckets
     i = b * BUCKET_ROWS
     for b in range(b, n_buckets):
@@ -196,8 +197,15 @@ cdef inline void fill_bucket(
     bint vectors
 ) noexcept nogil:
     """Sum n rows."""
-    if number is double and vectors and n >= VECTOR_ROWS:
-        fill_bucket_avx2(<const double *>y, weights, n, out, y_scan, w_scan)
+    cdef double copy[MOST_COPIED]
+    cdef Py_ssize_t i
+    if vectors and n >= VECTOR_ROWS and (number is double or n <= MOST_COPIED):
+        if number is double:
+            fill_bucket_avx2(y, weights, n, out, y_scan, w_scan)
+        else:
+            for i in range(n):
+                copy[i] = <double>y[i]
+            fill_bucket_avx2(copy, weights, n, out, y_scan, w_scan)
         return
     out[0] = scan_bucket(y_scan, y, n)
     if weights != NULL:

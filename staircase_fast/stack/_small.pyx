@@ -55,6 +55,8 @@ cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, doubl
     if status == FINE:
         if fit.summarised:
             fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, ties_of(fit), fit.n, True)
+        elif columns.labels != NULL and fit.found.falls == 0:
+            fit_ascending(&fit.task, columns.x, <const uint8_t *>columns.labels, NULL, ties_of(fit), fit.n, False)
         else:
             fit_some(&fit.task, 0, fit.n, fit.found.falls)
     return status
