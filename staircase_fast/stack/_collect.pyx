@@ -95,7 +95,8 @@ def collect(
             n_picked = pick_live(live, size, buckets, n_runs, picked, runs if summed else NULL)
             if atoms.shape[0]:
                 n_picked = drop_atoms(
-                    live, x + start, &atoms[0], &atom_runs[0], buckets, n_picked, n_runs, picked, runs if summed else NULL
+                    live, x + start, &atoms[0], &atom_runs[0], buckets, n_picked, n_runs, picked,
+                    runs if summed else NULL
                 )
             if summed:
                 add_batch(&sums, y + start, w + start if w != NULL else NULL, size, runs)
