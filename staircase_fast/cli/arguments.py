@@ -26,7 +26,8 @@ from staircase_fast.inputs.options import import_optional
 DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 3, 130, 141
 # errors of files, numbers and missing extras; pyarrow raises NotImplementedError for columns that it cannot convert
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
-_MODULES = {"report": "report", "demo": "demo", "export": "models", "merge": "models", "show": "models"}
+# of the commands that have no module of their own
+_MODULES = {"fit": "commands", "certify": "commands", "export": "models", "merge": "models", "show": "models"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +68,7 @@ def run_command(options: argparse.Namespace) -> dict[str, Any]:
     """Run a command; print and return its result."""
     for name in ("pyarrow", "tqdm"):
         import_optional(name, "this", extra="cli")
-    module = _MODULES.get(options.command, "commands")
+    module = _MODULES.get(options.command, options.command)
     function = getattr(importlib.import_module(f"staircase_fast.cli.{module}"), options.command)
     start = time.perf_counter()
     with contextlib.ExitStack() as stack:

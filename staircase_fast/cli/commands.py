@@ -1,4 +1,4 @@
-"""The commands `fit`, `apply` and `certify`."""
+"""The commands `fit` and `certify`, and what all commands that read tables share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ import staircase_fast as sf
 from staircase_fast.cli import columns, scanning, tables
 from staircase_fast.cli.labels import current_labels
 from staircase_fast.cli.printing import progress
-from staircase_fast.errors import DROP_ROWS, InvalidInputError
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.groups import map_fields
 from staircase_fast.groups.readers import GroupColumn, group_column
-from staircase_fast.inputs.columns_arrow import flags
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file
 
@@ -148,64 +147,6 @@ def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any)
     if data_file(options).is_text:
         data = data | {"groups": columns.text_keys(data["groups"])}
     return sf.fit_groups(**data, **settings, n_threads=options.threads)
-
-
-def apply(options: argparse.Namespace) -> Result:
-    """Write the table with a column of calibrated scores, batch by batch."""
-    import pyarrow as pa
-
-    model, n_rows = given_model(options), 0
-    default = load_model(options.default) if options.default else None
-    output = tables.table_file(options.output, options.format, options.delimiter)
-    text_columns = None if output.is_text else [options.group] if options.group else []
-    with tables.open_table(data_file(options), text_columns) as source:
-        names = source.schema.names
-        indices = {argument: tables.column_index(names, name) for argument, name in column_names(options).items()}
-        replaced = options.name in names
-        if replaced and not options.replace:
-            raise InvalidInputError("", f"column {options.name!r} already exists", found="use --name or --replace")
-        index = tables.column_index(names, options.name) if replaced else len(names)
-        batches = tables.prefetch(source.batches(None))
-        batch = next(batches, None)
-        schema = batch.schema if batch is not None and source.file.is_text else source.schema
-        field = pa.field(options.name, pa.float64())
-        schema = schema.set(index, field) if replaced else schema.append(field)
-        with tables.create_table(output, schema, source) as write, tables.progress(source, "apply") as bar:
-            while batch is not None:
-                data = {argument: batch.column(place) for argument, place in indices.items()}
-                arrays = batch.columns
-                arrays[index : index + 1] = [_calibrated(options, model, default, data, n_rows)]
-                write(pa.RecordBatch.from_arrays(arrays, schema=schema))
-                n_rows += len(batch)
-                bar.update(len(batch))
-                batch = next(batches, None)
-    return {"rows": n_rows, "output": options.output, "column": options.name}
-
-
-def _calibrated(options: argparse.Namespace, model: Model, default: Any, data: dict[str, Any], offset: int) -> Any:
-    """The new column of a batch; with --missing null, it is null where the score is missing."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    rows = present = None
-    if options.missing == "null":
-        present = columns.present(data["scores"])
-        rows = np.flatnonzero(flags(present))
-        data = {argument: column.filter(present) for argument, column in data.items()}
-    try:
-        with located(options, offset, rows):
-            data["scores"] = columns.numbers("scores", data["scores"])
-            how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
-            values = predict(options, model, data, default, **how)
-    except InvalidInputError as error:
-        if error.argument == "scores" and error.hint == DROP_ROWS:
-            error.hint = "Drop these rows, or use --missing null."
-        raise
-    if present is None:
-        return columns.as_arrow(values)
-    all_values = np.zeros(len(present))
-    all_values[rows] = values
-    return compute.if_else(present, columns.as_arrow(all_values), pa.nulls(1, pa.float64())[0])
 
 
 def predict(

@@ -85,7 +85,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _several_files(options: argparse.Namespace, unknown: list[str]) -> str:
     """Describe a folder, a pattern or a further file that was passed to a command that reads one file."""
-    if options.command not in ("apply", "report"):
+    if options.command != "report":
         return ""
     found = ""
     if os.path.isdir(options.data):
@@ -231,10 +231,13 @@ def _add_scanning(command: argparse.ArgumentParser) -> None:
 
 
 def _add_apply(commands: Any) -> None:
-    apply = _add_reader(commands, "apply", "add a column of calibrated scores to a file, batch by batch", labels=False)
+    apply = _add_reader(
+        commands, "apply", "add a column of calibrated scores to files, batch by batch", labels=False, many=True
+    )
     apply.add_argument("--model", required=True, help="a model that fit wrote")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
-    apply.add_argument("--output", required=True, help="the file to write, possibly DATA; - for standard output")
+    output = "the file to write, possibly DATA; the folder to write to if there are several; - for standard output"
+    apply.add_argument("--output", required=True, help=output)
     apply.add_argument("--name", default="calibrated", help="name of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace an existing column of that name")
     _add_choice(apply, "--interpolation", _INTERPOLATIONS, _BETWEEN)

@@ -58,11 +58,22 @@ class Source(NamedTuple):
     compression: Any = "snappy"  # for Parquet files that are written from this table
 
 
-def table_file(path: str, form: str | None = None, delimiter: str | None = None) -> TableFile:
-    """Infer the format from the extension; `form` is for other names, and standard input is CSV by default."""
+def _format_of(path: str) -> tuple[str | None, str | None]:
+    """The format and the compression that the extension stands for."""
     stem, extension = os.path.splitext(path.lower())
     compression = _COMPRESSIONS.get(extension)
-    found = _EXTENSIONS.get(os.path.splitext(stem)[1] if compression else extension, form)
+    return _EXTENSIONS.get(os.path.splitext(stem)[1] if compression else extension), compression
+
+
+def has_table_name(path: str) -> bool:
+    """Whether the extension is that of a table."""
+    return _format_of(path)[0] is not None
+
+
+def table_file(path: str, form: str | None = None, delimiter: str | None = None) -> TableFile:
+    """Infer the format from the extension; `form` is for other names, and standard input is CSV by default."""
+    found, compression = _format_of(path)
+    found = found or form
     if found is None and path == "-":
         found = "csv"
     if found is None:

@@ -1,5 +1,6 @@
 """A table to try the command line on, and functions that run a command."""
 
+import io
 import json
 import os
 import sys
@@ -16,6 +17,13 @@ from staircase_fast.cli import arguments
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 COMMAND = [sys.executable, "-m", "staircase_fast"]
 HERE = os.environ | {"PYTHONPATH": str(Path(sf.__file__).parents[1])}  # the package under test, in any folder
+
+
+class Terminal(io.StringIO):
+    """Text that is written to a terminal."""
+
+    def isatty(self):
+        return True
 
 
 def problem(n=500, seed=0):

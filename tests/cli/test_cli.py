@@ -1,7 +1,6 @@
 """The commands fit, apply and certify: results equal those of the library."""
 
 import decimal
-import io
 import os
 import re
 import shlex
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import COMMAND, HERE, POSIX, error_of, folder_with_problem, problem, result_of, run
+from command_line import COMMAND, HERE, POSIX, Terminal, error_of, folder_with_problem, problem, result_of, run
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
@@ -244,11 +243,6 @@ def test_json_has_strings_for_infinite_numbers_and_nan():
     assert printing.as_json({"a": [np.inf, -np.inf, 1.5], "b": {"c": np.nan}, "d": "x"}) == {
         "a": ["inf", "-inf", 1.5], "b": {"c": "nan"}, "d": "x",
     }  # fmt: skip
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_progress_is_shown_only_on_a_terminal(folder, capsys, monkeypatch):

@@ -107,7 +107,6 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         (["show", "a.json", "b.json"], "staircase-fast show: unrecognized arguments: b.json (see"),
         (["fit", "a.csv"], "the following arguments are required: --model"),
         (["fit", "a.csv", "--model", "m", "--fot", "1"], "unrecognized arguments: --fot 1"),
-        (["apply", ".", "--model", "m", "--output", "o"], "apply reads one file; got the folder '.'"),
         (["report", "*.nothing"], "report reads one file; got the pattern '*.nothing'"),
         (["report", "a.csv", "b.csv"], "report reads one file; got 'a.csv' and 'b.csv'"),
         (["report", "a.csv", "--fot"], "unrecognized arguments: --fot"),
