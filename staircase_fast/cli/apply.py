@@ -21,17 +21,17 @@ def apply(options: argparse.Namespace) -> commands.Result:
     default = commands.load_model(options.default) if options.default else None
     outputs, n_rows = _outputs(options), 0
     for path, output in progress(outputs, "apply, files") if len(outputs) > 1 else outputs:
-        file = argparse.Namespace(**vars(options) | {"data": path, "output": output})
+        file = argparse.Namespace(**vars(options) | {"files": [path], "output": output})
         n_rows += _apply_file(file, model, default)
-    result: commands.Result = {"files": len(outputs)} if outputs != [(options.data, options.output)] else {}
+    result: commands.Result = {"files": len(outputs)} if outputs != [(options.paths[0], options.output)] else {}
     return result | {"rows": n_rows, "output": options.output, "column": options.name}
 
 
 def _outputs(options: argparse.Namespace) -> list[tuple[str, str]]:
     """The input files with the files to write: --output, or files of the same names in this folder."""
     folder, paths = options.output, expand_paths(options.paths)
-    if paths == [options.data] and not os.path.isdir(folder):
-        return [(options.data, folder)]
+    if paths == options.paths[:1] and not os.path.isdir(folder):
+        return [(paths[0], folder)]
     if not os.path.isdir(folder) and (folder == "-" or os.path.exists(folder) or tables.has_table_name(folder)):
         hint = "Create this folder first, if it should have this name." if tables.has_table_name(folder) else ""
         raise InvalidInputError("", "--output must be a folder for several files", value=folder, hint=hint)
@@ -61,7 +61,7 @@ def _apply_file(options: argparse.Namespace, model: commands.Model, default: Any
     n_rows = 0
     output = tables.table_file(options.output, options.format, options.delimiter)
     text_columns = None if output.is_text else [options.group] if options.group else []
-    with tables.open_table(commands.data_file(options), text_columns) as source:
+    with tables.open_table(commands.data_files(options)[0], text_columns) as source:
         names = source.schema.names
         used = commands.column_names(options)
         indices = {argument: tables.column_index(names, name) for argument, name in used.items()}
@@ -99,7 +99,7 @@ def _calibrated(
         rows = np.flatnonzero(flags(present))
         data = {argument: column.filter(present) for argument, column in data.items()}
     try:
-        with commands.located(options, offset, rows):
+        with tables.located(commands.data_name(options), commands.column_names(options), offset, rows):
             data["scores"] = columns.numbers("scores", data["scores"])
             how = {"interpolation": options.interpolation, "out_of_bounds": options.out_of_bounds}
             values = commands.predict(options, model, data, default, **how)

@@ -86,6 +86,20 @@ def key_kind(given: Any) -> type | None:
     return int if pa.types.is_integer(own) else bool if pa.types.is_boolean(own) else None
 
 
+def joined_groups(parts: list[Any]) -> Any:
+    """One column of the groups of several files."""
+    import pyarrow as pa
+
+    parts = [_decoded(part) for part in parts]
+    parts = [part.cast(pa.large_string()) if key_kind(part.type) is str else part for part in parts]
+    try:
+        tables = [pa.table({"groups": part}) for part in parts]
+        return pa.concat_tables(tables, promote_options="permissive")["groups"]
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        found = f"got {' and '.join(dict.fromkeys(str(part.type) for part in parts))}"
+        raise InvalidTypeError("groups", "must be all integers, all strings or all bools", found=found) from None
+
+
 def text_keys(given: Any) -> Any:
     """The groups in a text file: integers if all are written as integers, otherwise text."""
     import pyarrow as pa

@@ -35,31 +35,64 @@ def column_names(options: argparse.Namespace) -> dict[str, str]:
     return {argument: name for argument, name in names.items() if name is not None}
 
 
-def data_file(options: argparse.Namespace) -> tables.TableFile:
-    """The input table."""
-    return tables.table_file(options.data, options.format, options.delimiter)
+def data_files(options: argparse.Namespace) -> list[tables.TableFile]:
+    """The input tables."""
+    return [tables.table_file(path, options.format, options.delimiter) for path in options.files]
 
 
-def located(options: argparse.Namespace, offset: int = 0, rows: Any = None) -> contextlib.AbstractContextManager[None]:
-    """Add the input file, its column and its row to errors that are raised inside."""
-    return tables.located(data_file(options).name, column_names(options), offset, rows)
+def data_name(options: argparse.Namespace) -> str:
+    """The name of all input tables."""
+    files = data_files(options)
+    return files[0].name + (f" and {len(files) - 1:,} more" if len(files) > 1 else "")
+
+
+def located(options: argparse.Namespace, rows: Any = None) -> contextlib.AbstractContextManager[None]:
+    """Add the file, the column and the row to errors that are raised inside; `rows` are some rows of all files."""
+    return tables.located(data_name(options), column_names(options), rows=rows, starts=options.starts)
 
 
 def read_data(options: argparse.Namespace) -> dict[str, Any]:
-    """Read the columns of all rows: numbers as arrays, groups as an Arrow column."""
-    names = column_names(options)
-    table = tables.read_table(data_file(options), names.values(), f"{options.command}, read")
-    with located(options):
-        data = _by_argument(table, names)
+    """Read the columns of the rows of all files: numbers as arrays, groups as an Arrow column."""
+    names, files = column_names(options), data_files(options)
+    parts, n_rows, options.starts = [], 0, {}
+    for file in progress(files, f"{options.command}, files") if len(files) > 1 else files:
+        table = tables.read_table(file, names.values(), f"{options.command}, read")
+        with tables.located(file.name, names):
+            parts.append(_by_argument(table, names))
+        options.starts[n_rows] = file.name
+        n_rows += len(table)
     check_labels(options)
-    return data
+    if len(parts) == 1:
+        return parts[0]
+    columns_of = {argument: [part[argument] for part in parts] for argument in names}
+    return {
+        argument: _joined_groups(options, found) if argument == "groups" else np.concatenate(found)
+        for argument, found in columns_of.items()
+    }
+
+
+def _joined_groups(options: argparse.Namespace, parts: list[Any]) -> Any:
+    """The groups of several files; those of text files have the type of the groups in the first other file."""
+    files, names = data_files(options), column_names(options)
+    kinds = [columns.key_kind(part.type) for file, part in zip(files, parts, strict=True) if not file.is_text]
+    for place, file in enumerate(files):
+        if file.is_text and kinds and kinds[0] is not None:
+            with tables.located(file.name, names):
+                parts[place] = columns.group_keys(parts[place], kinds[0], "the other files")
+    with located(options):
+        return columns.joined_groups(parts)
+
+
+def _typed_groups(options: argparse.Namespace, data: dict[str, Any]) -> Any:
+    """The group of each row; in text files, integers if all are written as integers."""
+    are_text = all(file.is_text for file in data_files(options))
+    return columns.text_keys(data["groups"]) if are_text else data["groups"]
 
 
 def check_labels(options: argparse.Namespace) -> None:
     """Raise an error if no row that has been read had the label --positive."""
     if labels := current_labels():
-        more = f" and {len(options.paths) - 1} more" if len(options.paths) > 1 else ""
-        labels.check(data_file(options).name + more, options.label)
+        labels.check(data_name(options), options.label)
 
 
 def _by_argument(table: Any, names: dict[str, str]) -> dict[str, Any]:
@@ -144,9 +177,7 @@ def fit_rows(options: argparse.Namespace, data: dict[str, Any], **settings: Any)
     """Fit a staircase, or one for each group."""
     if "groups" not in data:
         return sf.fit(**data, **settings, n_threads=options.threads)
-    if data_file(options).is_text:
-        data = data | {"groups": columns.text_keys(data["groups"])}
-    return sf.fit_groups(**data, **settings, n_threads=options.threads)
+    return sf.fit_groups(**data | {"groups": _typed_groups(options, data)}, **settings, n_threads=options.threads)
 
 
 def predict(
@@ -203,9 +234,8 @@ def _certify_groups(
 
 
 def segment_column(options: argparse.Namespace, data: dict[str, Any]) -> GroupColumn:
-    """The group of each row; in text files, integers if all are written as integers."""
-    given = data["groups"]
-    return group_column(columns.text_keys(given) if data_file(options).is_text else given, len(data["scores"]))
+    """The segment of each row."""
+    return group_column(_typed_groups(options, data), len(data["scores"]))
 
 
 def rows_by_group(column: GroupColumn) -> list[tuple[Any, NDArray[np.intp]]]:

@@ -64,7 +64,7 @@ details > summary { cursor: pointer; padding: .4rem 0; }
 def html_page(options: argparse.Namespace, made: Report) -> str:
     """The page as text."""
     before, after = made.found.pair
-    title = html.escape(f"Calibration of {os.path.basename(commands.data_file(options).name)}")
+    title = html.escape(f"Calibration of {os.path.basename(commands.data_name(options))}")
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     note = (
         "<p>The model was fitted to the same rows, so these results are optimistic. Pass a model that was fitted to "
@@ -207,7 +207,7 @@ def _steps(model: commands.Model) -> str:
 
 def _details(options: argparse.Namespace, model: commands.Model) -> Iterator[list[str]]:
     """How the report was made; the command shows files without their folders."""
-    paths = {options.data, options.model, options.output, options.plot}
+    paths = {*options.paths, options.model, options.output, options.plot}
     others = [f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "pyarrow", "matplotlib")]
     for title, text in {
         "command": shlex.join(["staircase-fast", *(_without_folder(word, paths) for word in options.arguments)]),
@@ -221,4 +221,4 @@ def _details(options: argparse.Namespace, model: commands.Model) -> Iterator[lis
 def _without_folder(word: str, paths: set[str | None]) -> str:
     """Remove the folder from a path, which may follow an option and "="."""
     option, equals, path = ("", "", word) if word in paths else word.partition("=")
-    return option + equals + os.path.basename(path) if path in paths else word
+    return option + equals + os.path.basename(os.path.normpath(path)) if path in paths else word

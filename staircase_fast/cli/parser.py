@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import glob
 import itertools
 import os
 import re
@@ -65,15 +64,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         parser.print_help()
         parser.exit()
     options, unknown = parser.parse_known_args(_join_bounds(words), argparse.Namespace(arguments=words))
-    if problem := _several_files(options, unknown):
-        parser.error(problem)
     if unknown:
         options.parser.refuse(unknown)
     if options.command in ("demo", "show"):
         return options
-    if options.command not in ("export", "merge"):
-        options.paths = options.data if isinstance(options.data, list) else [options.data]
-        options.data = options.paths[0]
     read, written = _files(options)
     options.to_stdout = "-" in written.values()
     if problem := _conflict(read, written) or _misused(options):
@@ -81,20 +75,6 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if options.to_stdout and options.json:
         options.parser.error("--json and an output of - cannot share standard output")
     return options
-
-
-def _several_files(options: argparse.Namespace, unknown: list[str]) -> str:
-    """Describe a folder, a pattern or a further file that was passed to a command that reads one file."""
-    if options.command != "report":
-        return ""
-    found = ""
-    if os.path.isdir(options.data):
-        found = f"the folder {options.data!r}"
-    elif glob.has_magic(options.data) and not os.path.exists(options.data):
-        found = f"the pattern {options.data!r}"
-    elif unknown and not unknown[0].startswith("-"):
-        found = f"{options.data!r} and {unknown[0]!r}"
-    return found and f"{options.command} reads one file; got {found}"
 
 
 def _files(options: argparse.Namespace) -> tuple[dict[str, str | None], dict[str, str | None]]:
@@ -107,7 +87,7 @@ def _files(options: argparse.Namespace) -> tuple[dict[str, str | None], dict[str
     read = {f"DATA {place}" if place else "DATA": path for place, path in enumerate(options.paths)}
     read["--default"] = getattr(options, "default", None)
     (written if options.command == "fit" else read)["--model"] = options.model
-    if options.command == "apply" and options.data != "-":
+    if options.command == "apply" and options.paths[0] != "-":
         del read["DATA"]  # apply may replace it
     return read, written
 
@@ -213,9 +193,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_fit(commands: Any) -> None:
-    fit = _add_reader(
-        commands, "fit", "fit a staircase to the scores and labels in files, folders or patterns", many=True
-    )
+    fit = _add_reader(commands, "fit", "fit a staircase to the scores and labels in files, folders or patterns")
     fit.add_argument("--model", required=True, help="the file to write the model to; - for standard output")
     _add_loss(fit, "squared")
     way = "whether values rise or fall with the score; auto: the direction with the smaller loss"
@@ -231,9 +209,7 @@ def _add_scanning(command: argparse.ArgumentParser) -> None:
 
 
 def _add_apply(commands: Any) -> None:
-    apply = _add_reader(
-        commands, "apply", "add a column of calibrated scores to files, batch by batch", labels=False, many=True
-    )
+    apply = _add_reader(commands, "apply", "add a column of calibrated scores to files, batch by batch", labels=False)
     apply.add_argument("--model", required=True, help="a model that fit wrote")
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
     output = "the file to write, possibly DATA; the folder to write to if there are several; - for standard output"
@@ -248,7 +224,7 @@ def _add_apply(commands: Any) -> None:
 
 def _add_certify(commands: Any) -> None:
     proof = "prove that a model is optimal for files, folders or patterns; exit code 3 if it is not"
-    certify = _add_reader(commands, "certify", proof, many=True)
+    certify = _add_reader(commands, "certify", proof)
     certify.add_argument("--model", required=True, help="a model that fit wrote")
     _add_loss(certify, None)
     _add_scanning(certify)
@@ -328,14 +304,13 @@ def _add_reader(
     purpose: str,
     *,
     labels: bool = True,
-    many: bool = False,
     group: str = "the group of each row; each group has its own staircase",
 ) -> argparse.ArgumentParser:
     """Add a command that reads a table."""
     command = _add(commands, name, purpose, _FILES)
     formats = "CSV, TSV, Parquet or Arrow stream"
-    data = f"{formats} files, folders or quoted patterns such as 'days/*.csv'" if many else f"a {formats} file"
-    command.add_argument("data", metavar="DATA", nargs="+" if many else None, help=f"{data}; - for standard input")
+    data = f"{formats} files, folders or quoted patterns such as 'days/*.csv'; - for standard input"
+    command.add_argument("paths", metavar="DATA", nargs="+", help=data)
     command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staircase_fast as sf
+from staircase_fast.batches.sources import expand_paths
 from staircase_fast.cli import commands, pictures, tables
 from staircase_fast.cli.page import html_page
 from staircase_fast.cli.printing import progress
@@ -67,6 +68,7 @@ class Report(NamedTuple):
 
 def report(options: argparse.Namespace) -> commands.Result:
     """Assess scores before and after calibration; write a page and a picture."""
+    options.files = expand_paths(options.paths)
     given = commands.given_model(options) if options.model else None
     extension = os.path.splitext(options.plot or "")[1].lower()
     if options.plot and extension not in pictures.EXTENSIONS:

@@ -27,19 +27,15 @@ Model = sf.Staircase | sf.StaircaseMap
 
 def wanted(options: argparse.Namespace, loss: str | Loss) -> bool:
     """Whether to read the files by scans: the result is the same."""
-    options.paths = expand_paths(options.paths)
-    options.data = options.paths[0]
+    options.files = expand_paths(options.paths)
     possible = loss_of(loss).is_mean or bool(options.group)
     if options.streaming and not possible:
         found = f"got --loss {loss_of(loss).name}"
         raise InvalidInputError("", "--streaming needs a loss whose steps are means, or --group", found=found)
-    if len(options.paths) > 1 and not possible:
-        found = f"got --loss {loss_of(loss).name}"
-        raise InvalidInputError("", "several files need a loss whose steps are means, or --group", found=found)
-    regular = [path for path in options.paths if not _is_pipe(path)]
+    regular = [path for path in options.files if not _is_pipe(path)]
     large = sum(os.path.getsize(path) for path in regular if os.path.exists(path)) > _LARGE
-    scans = possible and (options.streaming or len(options.paths) > 1 or large)
-    if scans and options.group and len(regular) < len(options.paths):
+    scans = possible and (options.streaming or len(options.files) > 1 or large)
+    if scans and options.group and len(regular) < len(options.files):
         found = "got a pipe, which can be read only once"
         raise InvalidInputError("", "--group needs files, or a single pipe without --streaming", found=found)
     return scans
@@ -127,13 +123,13 @@ def _scans(
             bar.set_description(f"{options.command}, {stage}", refresh=False)
             bar.update(n_rows - bar.n)
 
-        with tables.located(tables.table_file(options.data, options.format, options.delimiter).name):
+        with tables.located(tables.table_file(options.files[0], options.format, options.delimiter).name):
             yield source, labels, progress
 
 
 def _kind_of_groups(options: argparse.Namespace) -> type | None:
     """The type of the groups in the first file whose columns have types; None if all are text."""
-    for path in options.paths:
+    for path in options.files:
         file = tables.table_file(path, options.format, options.delimiter)
         if not file.is_text:
             with tables.open_table(file) as source:
@@ -146,7 +142,7 @@ def _source(options: argparse.Namespace, names: dict[str, str], groups: _Groups 
     """The parts of all files: row groups of Parquet files, and whole files of other formats."""
     parts: list[Part] = []
     n_rows, one_shot = 0, False
-    for path in options.paths:
+    for path in options.files:
         file = tables.table_file(path, options.format, options.delimiter)
         one_shot |= _is_pipe(path)
         if file.format == "parquet" and not _is_pipe(path):

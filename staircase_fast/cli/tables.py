@@ -82,10 +82,17 @@ def table_file(path: str, form: str | None = None, delimiter: str | None = None)
 
 
 @contextlib.contextmanager
-def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0, rows: Any = None) -> Iterator[None]:
+def located(
+    file: str,
+    columns: Mapping[str, str] | None = None,
+    offset: int = 0,
+    rows: Any = None,
+    starts: Mapping[int, str] | None = None,
+) -> Iterator[None]:
     """Add the file, the column and the row to errors that are raised inside, unless they already name a file.
 
-    `columns` maps arguments to names of columns.  Index 0 is row `offset` of the file, or row `offset + rows[0]`.
+    `columns` maps arguments to names of columns.  Index 0 is row `offset` of the file, or row `offset + rows[0]`.  If
+    several files were read one after the other, `starts` maps the number of their first rows to their names.
     """
     try:
         yield
@@ -95,6 +102,8 @@ def located(file: str, columns: Mapping[str, str] | None = None, offset: int = 0
             error.column = (columns or {}).get(error.argument, error.column)
             if error.index is not None:
                 error.row = offset + int(error.index if rows is None else rows[error.index])
+                first = max((start for start in starts or () if start <= error.row), default=0)
+                error.file, error.row = (starts or {}).get(first, file), error.row - first
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError("", str(error).rstrip("."), file=file) from None

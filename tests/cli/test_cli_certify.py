@@ -45,11 +45,17 @@ def test_several_files_patterns_and_folders_are_certified_together(folder, capsy
     assert result["gap"] <= expected.gap * 1.001
 
 
-def test_other_losses_are_refused_for_several_files(folder, capsys):
-    sf.fit([0, 1], [0, 1], loss=sf.losses.Huber(1)).save("m.json")
+def test_losses_whose_steps_are_not_means_read_several_files_into_memory(folder, capsys):
+    given = problem()
+    x, y = (np.tile(given[name].to_numpy(), 2) for name in ("score", "label"))
     files = "data.parquet", "data.csv"
-    text = "several files need a loss whose steps are means, or --group; got --loss huber"
-    assert text in error_of(capsys, "certify", *files, "--model", "m.json")
+    assert run("fit", *files, "--loss", "huber:0.3", "--model", "m.json") == 0
+    stairs = sf.Staircase.load("m.json")
+    assert stairs == sf.fit(x, y, loss=sf.losses.Huber(0.3))
+    capsys.readouterr()
+    code, result = result_of(capsys, "certify", *files, "--model", "m.json")
+    assert (code, result["optimal"], result["rows"]) == (0, True, 1000)
+    assert result["worst_index"] == sf.certify(stairs, x, y).worst_index
     words = "certify", *files, "--model", "m.json", "--loss", "gamma_deviance"
     assert "column 'label' must be > 0" in error_of(capsys, *words)
 

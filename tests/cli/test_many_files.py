@@ -1,4 +1,4 @@
-"""`apply` of many files, patterns and folders."""
+"""`apply` and `report` of many files, patterns and folders."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ from command_line import Terminal, error_of, folder_with_problem, problem, resul
 from pyarrow import csv, parquet
 
 import staircase_fast as sf
+from staircase_fast.cli import pictures
 
 pytestmark = pytest.mark.long
 folder = pytest.fixture(folder_with_problem)
@@ -120,3 +121,70 @@ def test_progress_over_files_is_shown_on_a_terminal(days, monkeypatch):
     screen.truncate(0)
     assert run(*words, "--no-progress") == 0
     assert screen.getvalue() == ""
+
+
+@pytest.mark.parametrize("group", ["city", "zone", "code"])
+@pytest.mark.parametrize("data", [["days"], ["days/*.csv", "days/?.parquet"]])
+def test_a_report_of_several_files_is_that_of_all_rows(days, capsys, group, data):
+    everything = pa.concat_tables([problem(100, seed) for seed in (1, 2, 3)], promote_options="permissive")
+    parquet.write_table(everything, "all.parquet")
+    for words in ([], ["--model", "m.json", "--group", group, "--weight", "weight"]):
+        code, found = result_of(capsys, "report", *data, *words)
+        _, expected = result_of(capsys, "report", "all.parquet", *words)
+        assert (code, found["rows"]) == (0, 300)
+        assert found | {"seconds": 0} == expected | {"seconds": 0}
+
+
+def test_errors_of_rows_of_several_files_name_the_file_and_the_row(days, capsys):
+    def write(column, row, value):
+        entries = problem(100, 2)[column].to_pylist()
+        entries[row] = value
+        place = problem().schema.names.index(column)
+        parquet.write_table(problem(100, 2).set_column(place, column, pa.array(entries)), "days/b.parquet")
+
+    write("score", 42, 1.5)
+    message = error_of(capsys, "report", "days")
+    assert "days/b.parquet: column 'score' must be in [0, 1] for brier; got 1.5 in row 42." in message
+    write("score", 42, float("nan"))
+    assert "days/b.parquet: column 'score' must not be NaN; got nan in row 42." in error_of(capsys, "report", "days")
+    write("city", 7, None)
+    message = error_of(capsys, "report", "days", "--group", "city")
+    assert "days/b.parquet: column 'city' must not have missing entries; got None in row 7." in message
+    write("city", 8, "bonn")
+    sf.fit_groups(problem()["score"], problem()["label"], problem()["city"]).save("map")
+    message = error_of(capsys, "report", "days", "--group", "city", "--model", "map")
+    assert "days/b.parquet: Group 'bonn' (row 8) was not fitted." in message
+    Path("days/c.csv").write_text("score,label,city\n")
+    assert "days/c.csv: there are no rows." in error_of(capsys, "report", "days", "--group", "city")
+    assert "none.csv: No such file or directory" in error_of(capsys, "report", "days/a.csv", "none.csv")
+    message = error_of(capsys, "report", "days/*.parquet", "--positive", "ja")
+    assert "days/b.parquet and 1 more: column 'label' must have the value 'ja' of --positive in some row" in message
+
+
+def test_groups_of_text_files_have_the_type_of_those_in_other_files(days, capsys):
+    Path("a.csv").write_text("score,label,g\n0.1,0,7\n0.2,1,10\n")
+    Path("b.csv").write_text("score,label,g\n0.1,1,x\n")
+    for keys, names in (([7, 8], [7, 8, 10]), (["7", "8"], ["10", "7", "8"])):
+        parquet.write_table(pa.table({"score": [0.1, 0.2], "label": [0, 1], "g": keys}), "c.parquet")
+        found = result_of(capsys, "report", "a.csv", "c.parquet", "--group", "g")[1]
+        assert sorted(row["segment"] for row in found["segments_before"]) == names
+    parquet.write_table(pa.table({"score": [0.1], "label": [0], "g": [7]}), "c.parquet")
+    message = error_of(capsys, "report", "a.csv", "b.csv", "c.parquet", "--group", "g")
+    assert "b.csv: column 'g' must hold groups of type int, as in the other files; got 'x' in row 0." in message
+    parquet.write_table(pa.table({"score": [0.1], "label": [0], "g": ["x"]}), "d.parquet")
+    message = error_of(capsys, "report", "c.parquet", "d.parquet", "--group", "g")
+    assert "c.parquet and 1 more: column 'g' must be all integers, all strings or all bools; got int64 and" in message
+    parquet.write_table(pa.table({"score": [0.1], "label": [0], "g": [1.5]}), "d.parquet")
+    message = error_of(capsys, "report", "a.csv", "d.parquet", "--group", "g", "--model", "m.json")
+    assert "column 'g' must be all integers, all strings or all bools; got large_string and double." in message
+
+
+def test_the_page_of_several_files_names_the_first_one(days, capsys, monkeypatch):
+    for name in ("diagrams", "curve"):
+        monkeypatch.setattr(pictures, name, lambda *given, **how: b"<svg/>")
+    words = "--model", "m.json", "--output", "page.html"
+    assert run("report", days / "days" / "*.parquet", days / "days", *words) == 0
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert "<title>Calibration of b.parquet and 4 more</title>" in text
+    assert "report &#x27;*.parquet&#x27; days --model m.json" in text
+    assert str(days) not in text
