@@ -4,7 +4,7 @@
 (`bands.py`): confidence bands (`honest.py`) and pointwise intervals (`pointwise.py`) of targets with a known
 distribution (`families.py`), or consistency bands from resampled labels (`consistency.py`).  `plots.py` draws them;
 `display.py` has scikit-learn's conventions.  `calibration_errors` measures distances from calibration
-(`error_measures.py`, `smooth_error.py`) and tests whether the curve is monotone at all (`monotone_test.py`).
+(`error_measures.py`, `measures.py`, `smooth_error.py`) and tests whether the curve is monotone (`monotone_test.py`).
 `VennAbers` and `CrossVennAbers` fit steps with two probabilities each (`pair_steps.py`) and look queries up in them;
 several classes and real targets are reduced to them (`venn_abers_classes.py`, `venn_abers_regression.py`).
 `priors.py` keeps the probabilities of a staircase away from 0 and 1.

@@ -7,44 +7,64 @@ With residuals r = label - forecast and the Gaussian kernel K of standard deviat
 It decreases in s.  The smooth calibration error is the fixed point error(s) = s: the bandwidth is chosen by the data.
 
 The reflected kernel is the heat kernel of [0, 1] with insulated ends, so it is diagonal in the basis cos(k pi t): the
-k-th coefficient of the residuals is multiplied by exp(-(k pi s)**2 / 2).  The coefficients are computed once, by fast
-Fourier transforms, and each bandwidth needs one more transform.
+k-th coefficient of the residuals is multiplied by exp(-(k pi s)**2 / 2).  The coefficients are computed by fast Fourier
+transforms, and each bandwidth needs one more transform.  Most fixed points are large, and need few coefficients: small
+bandwidths have levels of their own, with narrower cells and more coefficients.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Floats = NDArray[np.float64]
 
-_CELLS = 1 << 15  # of equal width
+_LEVELS = {2.0**-5: 1 << 11, 2.0**-8: 1 << 13, 2.0**-11: 1 << 15}  # cells of equal width, by the least bandwidth
 _MOMENTS = 4  # per cell: powers of the distance from its middle
-LEAST_BANDWIDTH = 2.0**-11  # 16 cells; a smaller fixed point is replaced by the error at this bandwidth
+LEAST_BANDWIDTH = min(_LEVELS)  # 16 cells; a smaller fixed point is replaced by the error at this bandwidth
 _REACH = 9.0  # coefficients with k pi s above this are multiplied by less than 1e-17
 _POINTS = 64  # at which the smoothed residuals are evaluated, per bandwidth
 _TOLERANCE = 1e-7  # of the fixed point, relative
+
+
+class _Cells(NamedTuple):
+    """Cells of equal width, and the forecasts in them."""
+
+    n: int
+    starts: NDArray[np.intp]  # the first forecast in each cell that has any
+    used: NDArray[np.int64]  # the numbers of these cells
+    distances: _Floats  # of forecasts from the middles of their cells
 
 
 class SmoothError:
     """The smooth calibration error for these forecasts, which must be in ascending order, and any residuals."""
 
     def __init__(self, forecasts: _Floats) -> None:
-        cells = np.minimum((forecasts * _CELLS).astype(np.int64), _CELLS - 1)
-        self._starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-        self._cells = cells[self._starts]
-        self._distances = forecasts - (cells + 0.5) / _CELLS
+        self._forecasts = forecasts
+        self._levels: dict[float, _Cells] = {}  # threads may compute the same one
+
+    def _at(self, least_bandwidth: float, residuals: _Floats) -> _Floats:
+        """The coefficients that matter for bandwidths from this one on."""
+        if least_bandwidth not in self._levels:
+            self._levels[least_bandwidth] = _cells_of(self._forecasts, _LEVELS[least_bandwidth])
+        return _coefficients(self._levels[least_bandwidth], residuals, least_bandwidth)
 
     def fixed_point(self, residuals: _Floats) -> float:
         """The smooth calibration error; residuals are multiplied by weights that sum to 1."""
-        coefficients = self._coefficients(residuals)
+        levels = iter(_LEVELS)
+        least = next(levels)
+        coefficients = self._at(least, residuals)
         low = high = 0.25
         at_low = at_high = _error(coefficients, low) - low
         while at_low <= 0.0:
             if low == LEAST_BANDWIDTH:
                 return at_low + low
+            if low == least:
+                least = next(levels)
+                coefficients = self._at(least, residuals)
             high, at_high, low = low, at_low, low / 2
             at_low = _error(coefficients, low) - low
         if at_high > 0.0:
@@ -62,23 +82,30 @@ class SmoothError:
                 high, at_high, at_low, side = middle, found, at_low / (2.0 if side < 0 else 1.0), -1
         return high
 
-    def _coefficients(self, residuals: _Floats) -> _Floats:
-        """The sums of residual * cos(k pi forecast) for each k up to the largest that matters.
 
-        In a cell of middle m, cos(k pi (m + d)) is the real part of exp(i k pi m) times a Taylor series in i k pi d.
-        """
-        n = math.ceil(_REACH / (math.pi * LEAST_BANDWIDTH))
-        frequencies = -1j * math.pi * np.arange(n)
-        found, factors = np.zeros((2, n), dtype=np.complex128)
-        factors += 1.0
-        terms = residuals
-        for power in range(_MOMENTS):
-            sums = np.zeros(2 * _CELLS)
-            sums[self._cells] = np.add.reduceat(terms, self._starts)
-            found += factors * np.fft.rfft(sums)[:n]
-            factors *= frequencies / (power + 1)
-            terms = terms * self._distances
-        return np.real(found * np.exp(frequencies / (2 * _CELLS)))
+def _cells_of(forecasts: _Floats, n_cells: int) -> _Cells:
+    cells = np.minimum((forecasts * n_cells).astype(np.int64), n_cells - 1)
+    starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+    return _Cells(n_cells, starts, cells[starts], forecasts - (cells + 0.5) / n_cells)
+
+
+def _coefficients(cells: _Cells, residuals: _Floats, least_bandwidth: float) -> _Floats:
+    """The sums of residual * cos(k pi forecast) for each k up to the largest that matters.
+
+    In a cell of middle m, cos(k pi (m + d)) is the real part of exp(i k pi m) times a Taylor series in i k pi d.
+    """
+    n = math.ceil(_REACH / (math.pi * least_bandwidth))
+    frequencies = -1j * math.pi * np.arange(n)
+    found, factors = np.zeros((2, n), dtype=np.complex128)
+    factors += 1.0
+    terms = residuals
+    for power in range(_MOMENTS):
+        sums = np.zeros(2 * cells.n)
+        sums[cells.used] = np.add.reduceat(terms, cells.starts)
+        found += factors * np.fft.rfft(sums)[:n]
+        factors *= frequencies / (power + 1)
+        terms = terms * cells.distances
+    return np.real(found * np.exp(frequencies / (2 * cells.n)))
 
 
 def _error(coefficients: _Floats, bandwidth: float) -> float:

@@ -117,7 +117,7 @@ def _segments(made: Report, column: str) -> str:
     worst = made.segments[: pictures.WORST]
     names = ", ".join(str(segment.key) for segment in worst)
     times = ("before", "after")[which]
-    image = pictures.segments([(str(one.key), one.found.pair[which]) for one in worst])
+    image = pictures.segments([(str(one.key), one.pair[which]) for one in worst])
     alt = f"Reliability diagrams of the segments {names}, {times} calibration."
     return f"""<h2>Segments by {html.escape(column)}</h2>
 <p>{len(made.segments):,} segments {times} calibration, the least calibrated first. {_order(made)} The p-value tests
@@ -132,7 +132,7 @@ segments a few have small p-values by chance.</p>
 
 def _order(made: Report) -> str:
     """What the order of the segments is."""
-    if "debiased_calibration_error" not in made.segments[0].found.numbers[made.judged]:
+    if made.segments[0].errors[made.judged] is None:
         return "The order is that of miscalibration."
     return (
         "The order is that of the debiased calibration error minus twice its standard deviation if scores are "

@@ -14,6 +14,7 @@ import numpy as np
 
 import staircase_fast as sf
 from staircase_fast.batches.sources import expand_paths
+from staircase_fast.calibration.error_measures import isotonic_error
 from staircase_fast.cli import commands, pictures, tables
 from staircase_fast.cli.page import html_page
 from staircase_fast.cli.printing import progress
@@ -22,8 +23,7 @@ from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.storage import files
 
 NUMBERS = ("mean_score", "miscalibration", "discrimination", "uncertainty", "calibration_error")
-_SIMULATED_ROWS = 10**8  # at most, for the errors of calibrated scores
-_RESAMPLES = 10  # the same of each segment
+_SIMULATED_ROWS = 10**8  # for the errors of calibrated scores; the same for all segments together
 
 
 class Assessment(NamedTuple):
@@ -37,16 +37,21 @@ class Segment(NamedTuple):
     """The rows of one group."""
 
     key: Any
-    found: Assessment
-    excess: list[float]  # how far the calibration error exceeds the reach of chance, before and after calibration
+    pair: list[sf.Reliability]  # before and after calibration
+    errors: list[sf.CalibrationError | None]  # the same; None if the error of calibrated scores is not defined
+
+    def excess(self, which: int) -> float:
+        """How far the calibration error exceeds the reach of chance, before (0) or after (1) calibration."""
+        error = self.errors[which]
+        return self.pair[which].miscalibration if error is None else error.debiased - 2 * error.spread
 
     def row(self, which: int) -> dict[str, Any]:
-        """A row of the table of segments, before (0) or after (1) calibration."""
-        numbers, bands = self.found.numbers[which], self.found.pair[which].bands
-        cells = {"segment": self.key, "rows": self.found.pair[which].n_samples}
-        cells |= {name: numbers[name] for name in NUMBERS[:4]}
-        if "debiased_calibration_error" in numbers:
-            cells["debiased_calibration_error"] = numbers["debiased_calibration_error"]
+        """A row of the table of segments."""
+        found, error, bands = self.pair[which], self.errors[which], self.pair[which].bands
+        cells = {"segment": self.key, "rows": found.n_samples}
+        cells |= {name: getattr(found, name) for name in NUMBERS[:4]}
+        if error is not None:
+            cells["debiased_calibration_error"] = error.debiased
         if bands is not None and bands.p_value == bands.p_value:  # not NaN
             cells["p_value"] = bands.p_value
         return cells
@@ -128,10 +133,7 @@ def _assess(options: argparse.Namespace, model: commands.Model | None, data: dic
         if error.argument == "scores":
             error.argument, error.requirement = "", f"values of the model {error.requirement}"
         raise
-    n_resamples = min(100, max(10, _SIMULATED_ROWS // before.n_samples))
-    numbers = [
-        _numbers_of(found, _errors(options, given, n_resamples)) for found, given in ((before, rows), (after, values))
-    ]
+    numbers = [_numbers_of(found, _errors(options, given)) for found, given in ((before, rows), (after, values))]
     next(stages, None)
     found = Assessment([before, after], numbers)
     if "groups" not in data:
@@ -171,28 +173,39 @@ def _segments(
     groups = commands.rows_by_group(commands.segment_column(options, data))
     segments = []
     for key, places in progress(groups, "report, segments"):
-        pair, numbers, excess = [], [], []
+        pair, errors = [], []
         for given in (rows, values):
             part = {argument: column[places] for argument, column in given.items()}
             if "sample_weight" in part and not part["sample_weight"].any():
                 break  # the segment has no rows with a weight > 0
             with commands.located(options, rows=places):
                 pair.append(sf.reliability(**part, **settings))
-                errors = _errors(options, part, _RESAMPLES)
-            numbers.append(_numbers_of(pair[-1], errors))
-            error = None if errors is None else errors.calibration_error
-            excess.append(pair[-1].miscalibration if error is None else error.debiased - 2 * error.spread)
+                errors.append(_error_of_segment(options, part, len(groups)))
         else:
-            segments.append(Segment(key, Assessment(pair, numbers), excess))
-    return sorted(segments, key=lambda segment: -segment.excess[judged])
+            segments.append(Segment(key, pair, errors))
+    return sorted(segments, key=lambda segment: -segment.excess(judged))
 
 
-def _errors(options: argparse.Namespace, rows: dict[str, Any], n_resamples: int) -> sf.CalibrationErrors | None:
+def _error_of_segment(options: argparse.Namespace, rows: dict[str, Any], n_segments: int) -> sf.CalibrationError | None:
+    """The calibration error beside that of calibrated scores, if it is defined."""
+    if not _has_labels(options, rows):
+        return None
+    n_resamples = _n_resamples(n_segments * len(rows["scores"]))
+    return isotonic_error(**rows, n_resamples=n_resamples, n_threads=options.threads)
+
+
+def _n_resamples(n_rows: int) -> int:
+    """The number of simulations of so many rows."""
+    return min(100, max(10, _SIMULATED_ROWS // n_rows))
+
+
+def _errors(options: argparse.Namespace, rows: dict[str, Any]) -> sf.CalibrationErrors | None:
     """Errors beside those of calibrated scores, if they are defined."""
     if not _has_labels(options, rows):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the p-value is among the numbers
+        n_resamples = _n_resamples(len(rows["scores"]))
         errors = sf.calibration_errors(**rows, n_resamples=n_resamples, n_threads=options.threads)
     assert isinstance(errors, sf.CalibrationErrors)
     return errors

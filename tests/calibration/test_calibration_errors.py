@@ -9,6 +9,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 import staircase_fast as sf
+from staircase_fast.calibration import smooth_error
 from staircase_fast.calibration.monotone_test import monotone_p_value
 from staircase_fast.calibration.smooth_error import LEAST_BANDWIDTH, SmoothError
 
@@ -104,6 +105,17 @@ def test_the_smooth_error_is_that_of_relplot():
         assert smooth_error_at(bandwidth, x, y, np.ones(400)) == pytest.approx(theirs, rel=1e-2)
     ours = SmoothError(x[order]).fixed_point((y - x)[order] / 400)
     assert ours == pytest.approx(RELPLOT_FIXED_POINT, abs=1e-3)
+
+
+@pytest.mark.parametrize("factor", [1, 0.1, 0.002])
+def test_the_smooth_error_of_small_residuals_equals_its_definition(factor):
+    """Each factor needs another level of cells."""
+    x, y, _ = rows(0, 300)
+    order = np.argsort(x)
+    found = SmoothError(x[order]).fixed_point((factor * (y - x))[order] / 300)
+    at_level = [found >= least for least in smooth_error._LEVELS]
+    assert at_level.index(True) == [1, 0.1, 0.002].index(factor)
+    assert smooth_error_at(found, x, x + factor * (y - x), np.ones(300)) == pytest.approx(found, rel=1e-5)
 
 
 def test_a_smooth_error_below_the_least_bandwidth_is_the_error_at_that_bandwidth():
