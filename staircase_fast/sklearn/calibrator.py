@@ -111,8 +111,8 @@ class StaircaseCalibrator(ScoreCalibrator):
         ----------
         X : array_like
             Input of the estimator.  Without an estimator: scores, possibly infinite.  For two classes their shape is
-            (n_samples,), (n_samples, 1) or (n_samples, 2), where the second column is used; for more classes it is
-            (n_samples, n_classes).
+            (n_samples,), (n_samples, 1), or (n_samples, 2) if rows are the probabilities of the two classes; for more
+            classes it is (n_samples, n_classes).
         y : array_like of shape (n_samples,)
             The class of each row.  There must be at least two classes.
         sample_weight : array_like of shape (n_samples,), optional

@@ -23,6 +23,7 @@ from staircase_fast.inputs.columns import Column
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Direction, public_class
 
+_ROUNDING = 1e-3  # by which two probabilities may miss a sum of 1, also in half precision
 Routed = tuple[dict[str, Any], dict[str, Any]]  # parameters for the estimator's `fit`, and for the splitter's `split`
 
 
@@ -194,6 +195,8 @@ def score_method(estimator: Any) -> str:
 def class_scores(argument: str, table: Column, n_classes: int) -> Column:
     """The scores of the second of two classes, or one column for each of more classes."""
     if n_classes == 2 and (table.ndim == 1 or (table.ndim == 2 and table.shape[1] in {1, 2})):
+        if argument == "X" and table.ndim == 2 and table.shape[1] == 2:
+            _check_pairs(table)
         return table if table.ndim == 1 else table[:, -1]
     if n_classes > 2 and table.ndim == 2 and table.shape[1] == n_classes:
         return table
@@ -201,3 +204,19 @@ def class_scores(argument: str, table: Column, n_classes: int) -> Column:
     requirement = f"must be scores of shape {shapes} for {n_classes} classes"
     hint = "If these are features, pass a classifier as `estimator`." if argument == "X" else ""
     raise InvalidInputError(argument, requirement, found=f"got shape {table.shape}", hint=hint)
+
+
+def _check_pairs(table: Column) -> None:
+    """Each row must be the probabilities of two classes; two features would have no meaning.  NaN is refused later."""
+    first, second = table.T
+    with np.errstate(invalid="ignore"):
+        is_pair = (np.minimum(first, second) >= -_ROUNDING) & (np.abs(first + second - 1.0) <= _ROUNDING)
+    invalid = ~(is_pair | np.isnan(second))
+    if invalid.any():
+        row = int(np.argmax(invalid))
+        raise InvalidInputError(
+            "X", "must have two probabilities that sum to 1 in each row, if it has two columns",
+            value=table[row].tolist(), index=row,
+            hint="Pass one score per row, such as `np.asarray(X)[:, 1]`. If the columns are features, pass a classifier"
+            " as `estimator`.",
+        )  # fmt: skip

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import staircase_fast as sf
-from staircase_fast.sklearn import CalibratedPair, StaircaseCalibrator
+from staircase_fast.sklearn import CalibratedPair, StaircaseCalibrator, VennAbersCalibrator
 
 pytestmark = pytest.mark.long
 
@@ -64,10 +64,41 @@ def test_labels_of_any_type_are_sorted_as_numpy_sorts_them(labels):
 def test_scores_can_be_one_column_or_one_for_each_class():
     scores, labels = two_classes()
     expected = StaircaseCalibrator().fit(scores, labels).predict_proba(scores)
-    for table in (scores[:, np.newaxis], np.column_stack([-scores, scores]), pd.DataFrame({"score": scores})):
+    for table in (scores[:, np.newaxis], pd.DataFrame({"score": scores})):
         assert_same_bits(StaircaseCalibrator().fit(table, labels).predict_proba(table), expected)
     named = StaircaseCalibrator().fit(pd.DataFrame({"score": scores}), labels)
     assert named.feature_names_in_.tolist() == ["score"]
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+def test_two_columns_are_the_probabilities_of_the_classes(kind):
+    scores, labels = two_classes()
+    second = (1 / (1 + np.exp(-scores))).astype(kind)
+    table = np.column_stack([1 - second, second])
+    expected = StaircaseCalibrator().fit(second, labels).predict_proba(second)
+    assert_same_bits(StaircaseCalibrator().fit(table, labels).predict_proba(table), expected)
+    np.testing.assert_array_equal(VennAbersCalibrator().fit(table, labels).predict(table), np.argmax(
+        VennAbersCalibrator().fit(second, labels).predict_proba(second), axis=1).astype(bool))  # fmt: skip
+
+
+@pytest.mark.parametrize("Calibrator", [StaircaseCalibrator, VennAbersCalibrator])
+def test_two_columns_of_features_are_refused_with_the_first_row_that_is_no_pair(Calibrator):
+    table = np.array([[0.25, 0.75], [0.5, 0.5], [0.5, 0.25], [5.1, 3.5]])
+    message = (
+        "`X` must have two probabilities that sum to 1 in each row, if it has two columns; got [0.5, 0.25] at index 2. "
+        "Pass one score per row, such as `np.asarray(X)[:, 1]`. If the columns are features, pass a classifier as "
+        "`estimator`."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Calibrator().fit(table, [0, 1, 0, 1])
+    model = Calibrator().fit(table[:2], [0, 1])
+    with pytest.raises(ValueError, match=re.escape("got [5.1, 3.5] at index 0")):
+        model.predict_proba(table[3:])
+    for rows in ([[-0.5, 1.5]], [[np.inf, -np.inf]], [[np.nan, 0.5]]):
+        with pytest.raises(ValueError, match="must have two probabilities that sum to 1"):
+            model.predict_proba(rows)
+    with pytest.raises(ValueError, match="`X` must not be NaN; got nan at index 0"):
+        model.predict_proba([[np.nan, np.nan]])
 
 
 def test_scores_can_decrease_with_the_probability():
