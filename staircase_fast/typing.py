@@ -27,6 +27,7 @@ __all__ = [
     "Dialect",
     "Direction",
     "Interpolation",
+    "MapPredictOptions",
     "Missing",
     "OutOfBounds",
     "PredictOptions",
@@ -84,14 +85,19 @@ OutOfBounds = Literal["clip", "nan", "raise"]
 """How scores outside the fitted range are evaluated."""
 
 
-class PredictOptions(TypedDict, total=False):
-    """The options of `predict`."""
+class MapPredictOptions(TypedDict, total=False):
+    """The options of `StaircaseMap.predict`, besides `default`."""
 
     interpolation: Interpolation
     out_of_bounds: OutOfBounds
     missing: Missing
-    out: NDArray[np.float64] | None
     n_threads: int | None
+
+
+class PredictOptions(MapPredictOptions, total=False):
+    """The options of `Staircase.predict`."""
+
+    out: NDArray[np.float64] | None
 
 
 def public_class(module: str) -> Callable[[type[T]], type[T]]:

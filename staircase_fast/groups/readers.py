@@ -71,6 +71,13 @@ def group_column(given: Any, n: int) -> GroupColumn:
     return found_column
 
 
+def single_entry(given: Any) -> list[Any] | None:
+    """One score or one group as a column of one row; None if it is a column."""
+    if isinstance(given, np.ndarray) and not given.ndim:
+        return [given.item()]
+    return [given] if given is None or np.isscalar(given) else None
+
+
 def check_key(argument: str, key: Any, index: int) -> Key:
     """A key as a Python bool, int or str."""
     if isinstance(key, (bool, np.bool_)):

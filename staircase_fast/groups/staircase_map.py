@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from staircase_fast.errors import InvalidInputError, InvalidTypeError, arguments
 from staircase_fast.groups import _evaluate, map_fields
 from staircase_fast.groups.map_exports import MapExports
 from staircase_fast.groups.map_fields import Fields
-from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table
+from staircase_fast.groups.readers import GroupColumn, Key, group_column, read_score_table, single_entry
 from staircase_fast.inputs.columns import Column, read_float_column
 from staircase_fast.inputs.missing import keeps_nan, read_with_nan
 from staircase_fast.inputs.options import check_choice, check_interpolation, did_you_mean
@@ -24,7 +24,15 @@ from staircase_fast.losses import Loss, loss_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps, centered_ends
 from staircase_fast.storage.documents import Saved
-from staircase_fast.typing import ColumnLike, Interpolation, Missing, OutOfBounds, public_class
+from staircase_fast.typing import (
+    ColumnLike,
+    Interpolation,
+    MapPredictOptions,
+    Missing,
+    OutOfBounds,
+    ScalarLike,
+    public_class,
+)
 
 _put = object.__setattr__  # a StaircaseMap sets its own attributes; nobody else can
 _ARRAYS = ("offsets", "left", "right", "step_values", "weights", "counts", "lower", "upper", "increasing")
@@ -162,6 +170,19 @@ class StaircaseMap(MapExports, Saved):
     def __contains__(self, key: object) -> bool:
         return key in self._place_of()
 
+    @overload
+    def predict(
+        self, scores: ScalarLike, groups: Key, *, default: Staircase | None = None, **options: Unpack[MapPredictOptions]
+    ) -> np.float64: ...
+    @overload
+    def predict(
+        self,
+        scores: ColumnLike,
+        groups: ColumnLike,
+        *,
+        default: Staircase | None = None,
+        **options: Unpack[MapPredictOptions],
+    ) -> NDArray[np.float64]: ...
     def predict(
         self,
         scores: ColumnLike,
@@ -172,13 +193,13 @@ class StaircaseMap(MapExports, Saved):
         out_of_bounds: OutOfBounds = "clip",
         missing: Missing = "raise",
         n_threads: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> np.float64 | NDArray[np.float64]:
         """Evaluate the staircase of each row's group.
 
         Parameters
         ----------
-        scores : array_like of shape (n,)
-        groups : array_like of shape (n,)
+        scores : array_like of shape (n,), or a single score
+        groups : array_like of shape (n,), or the group of the single score
             As in `fit_groups`.
         default : Staircase, optional
             For groups that were not fitted.  Without it, they raise an error.
@@ -189,7 +210,7 @@ class StaircaseMap(MapExports, Saved):
 
         Returns
         -------
-        ndarray of float64 of shape (n,)
+        ndarray of float64 of shape (n,), or float64 for a single score
 
         Examples
         --------
@@ -197,6 +218,8 @@ class StaircaseMap(MapExports, Saved):
         >>> found = sf.fit_groups([1, 2, 1, 2], [0, 1, 3, 2], ["a", "a", "b", "b"])
         >>> found.predict([1, 5, 1], ["a", "a", "b"])
         array([0. , 1. , 2.5])
+        >>> found(1, "b")  # a map can be called
+        np.float64(2.5)
         >>> found.predict([1, 1], ["a", "z"], default=sf.fit([1, 2], [5, 6]))
         array([0., 5.])
         """
@@ -205,8 +228,11 @@ class StaircaseMap(MapExports, Saved):
         if default is not None and not isinstance(default, Staircase):
             raise InvalidTypeError("default", "must be a Staircase or None", value=default)
         keep_nan = keeps_nan(missing)
-        queries = read_float_column("scores", read_with_nan("scores", scores) if keep_nan else scores)
-        column = group_column(groups, len(queries))
+        pair = single_entry(scores), single_entry(groups)
+        single = pair[0] is not None and pair[1] is not None
+        x, keys = pair if single else (scores, groups)
+        queries = read_float_column("scores", read_with_nan("scores", x) if keep_nan else x)
+        column = group_column(keys, len(queries))
         check_same_index(scores=scores, groups=groups)
         workers = threads.num_threads(n_threads, len(queries))
         if not len(queries):
@@ -225,7 +251,9 @@ class StaircaseMap(MapExports, Saved):
                 queries[unseen], interpolation=interpolation, out_of_bounds=out_of_bounds, missing=missing,
                 n_threads=n_threads,
             )  # fmt: skip
-        return result
+        return result[0] if single else result
+
+    __call__ = predict
 
     def _evaluate(
         self,

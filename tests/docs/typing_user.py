@@ -95,6 +95,7 @@ def groups() -> None:
     assert_type(found, sf.StaircaseMap)
     assert_type(found["a"], sf.Staircase)
     assert_type(found.predict([1, 2], ["a", "b"], default=found["a"]), Floats)
+    assert_type(found(1, "a", default=found["b"], interpolation="linear"), np.float64)
     assert_type(sf.fit_columns(np.eye(2), np.eye(2)).predict_columns(np.eye(2)), Floats)
 
 

@@ -138,6 +138,33 @@ def test_predictions_equal_those_of_the_staircase_of_each_row(
     assert_same_bits(found.predict(queries, groups, n_threads=n_threads, **options), expected)
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, np.array])
+@pytest.mark.parametrize("options", [{}, {"interpolation": "centered", "out_of_bounds": "nan"}])
+def test_a_map_can_be_called_with_columns_and_with_single_scores(found, kind, options):
+    key = next(iter(found))
+    for group in (key, np.array([key])[0], np.array(key)):
+        single = found(kind(0.25), group, **options)
+        assert type(single) is np.float64
+        assert_same_bits(single, found[key](kind(0.25), **options))
+    assert_same_bits(found([0.25, 0.5], [key, key], **options), found.predict([0.25, 0.5], [key, key], **options))
+
+
+def test_a_single_score_needs_a_single_group():
+    found = MAPS["strings"]
+    assert np.isnan(found(None, "fig", missing="nan"))
+    assert found(5, "quince", default=sf.fit([0], [7])) == 7
+    with pytest.raises(ValueError, match=r"Group 'quince' \(row 0\) was not fitted"):
+        found(0, "quince")
+    with pytest.raises(ValueError, match="`scores` must not be NaN; got nan at index 0"):
+        found(np.nan, "fig")
+    with pytest.raises(ValueError, match=r"`scores` must be one-dimensional; got shape \(\)"):
+        found(0, ["fig"])
+    with pytest.raises(ValueError, match=r"`groups` must be one-dimensional; got shape \(\)"):
+        found([0, 1], "fig")
+    with pytest.raises(TypeError, match=r"`groups` must be integers, strings or bools; got 1\.5"):
+        found(0, 1.5)
+
+
 def test_no_rows_give_no_predictions():
     assert MAPS["strings"].predict([], []).shape == (0,)
     with pytest.raises(ValueError, match=r"one entry per row; got 0 and 1"):
