@@ -27,9 +27,11 @@ def cluster(folder):
         )
         for number, host in enumerate(HOSTS)
     ]
-    yield addresses[0]
-    for environment in [*workers, master]:
-        environment.shutdown()
+    try:
+        yield addresses[0]
+    finally:
+        for environment in [*workers, master]:
+            environment.shutdown()
 
 
 def started(master):

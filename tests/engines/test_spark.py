@@ -1,5 +1,6 @@
 """Fits on a Spark cluster of two executors: the bits of `fit`, also if tasks or executors are killed, fail or wait."""
 
+import contextlib
 import math
 import os
 import shutil
@@ -50,29 +51,26 @@ KILLS = int(os.environ.get("KILLS", "1"))  # how often the tests of faults run
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    """Two executors, each a process of its own; if that fails, two threads that try each task four times."""
-    patch = pytest.MonkeyPatch()
+    """Two executors, each a process of its own."""
     folder = tmp_path_factory.mktemp("spark")
-    patch.chdir(folder)
-    patch.setenv("PYSPARK_PYTHON", sys.executable)
-    patch.setenv("SPARK_LOCAL_IP", HOSTS[0])
-    with cluster(folder) as address:
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        patch.chdir(folder)
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", HOSTS[0])
+        address = stack.enter_context(cluster(folder))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             session = started(address)
-            if not has_executors(session):
-                session.stop()
-                session = started("local[2,4]")
-        yield session
-        session.stop()
-    patch.undo()
+        try:
+            assert has_executors(session), f"the executors on {' and '.join(HOSTS)} did not start within a minute"
+            yield session
+        finally:
+            session.stop()
 
 
 @pytest.fixture
 def executors(spark):
     """A function that waits for two executors and returns their numbers; lost ones are replaced by new numbers."""
-    if spark.sparkContext.master.startswith("local"):
-        pytest.skip("the only process is that of the session")
 
     def running():
         assert has_executors(spark)
