@@ -18,6 +18,7 @@ _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow",
 }  # fmt: skip
+_IN_FOLDERS = _FORMATS.keys() - {".txt"}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _PURPOSE = "fit_batches of files"
 
@@ -150,21 +151,23 @@ def _files(paths: list[str], columns: list[str]) -> Source:
 
 
 def expand_paths(paths: list[str]) -> list[str]:
-    """All files that are meant, sorted: those in folders, and those that match patterns.
+    """All files that are meant, sorted: tables in folders, and files that match patterns.
 
-    Names in folders that begin with "." or "_" are ignored, as pyarrow does: copies, and files that are being written.
+    In folders, names without the extension of a table are ignored, also .txt, which is that of notes.  So are names
+    that begin with "." or "_", as pyarrow does: copies, and files that are being written.
     """
     found: list[str] = []
     for path in paths:
         if os.path.isdir(path):
             inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-            matches = [name for name in inside if _format_of(name, required=False) and not _is_hidden(name, path)]
+            matches = [name for name in inside if _extension_of(name) in _IN_FOLDERS and not _is_hidden(name, path)]
         elif glob.has_magic(path) and not os.path.exists(path):
             matches = [name for name in glob.glob(path, recursive=True) if os.path.isfile(name)]
         else:
             matches = [path]
         if not matches:
-            raise InvalidInputError("", "there are no Parquet, CSV or Arrow files", file=path)
+            hint = "Pass files with other extensions by name or pattern." if os.path.isdir(path) else ""
+            raise InvalidInputError("", "there are no Parquet, CSV or Arrow files", file=path, hint=hint)
         found += sorted(matches)
     return found
 
@@ -173,13 +176,18 @@ def _is_hidden(path: str, folder: str) -> bool:
     return any(part.startswith((".", "_")) for part in os.path.relpath(path, folder).split(os.sep))
 
 
-def _format_of(path: str, *, required: bool = True) -> str | None:
+def _extension_of(path: str) -> str:
+    """The extension that determines the format; only text can be compressed."""
     stem, extension = os.path.splitext(path.lower())
     if extension in _COMPRESSED:
         extension = os.path.splitext(stem)[1]
         extension = extension if _FORMATS.get(extension) == "csv" else ""
-    form = _FORMATS.get(extension)
-    if form is None and required:
+    return extension
+
+
+def _format_of(path: str) -> str:
+    form = _FORMATS.get(_extension_of(path))
+    if form is None:
         known = ", ".join(_FORMATS)
         raise InvalidInputError("source", f"must be files with one of the extensions {known}", value=path)
     return form

@@ -157,6 +157,20 @@ def test_hidden_names_in_a_folder_are_ignored(tmp_path):
     assert sf.fit_batches(tmp_path, "s", "y") == sf.fit(X, Y)
 
 
+def test_files_in_a_folder_that_are_no_tables_are_ignored(tmp_path):
+    (tmp_path / "rows.csv").write_text("s,y\n1,0\n2,1\n")
+    for name in ("README.txt", "notes.TXT.gz", "model.json", "_SUCCESS", "rows.csv.crc"):
+        (tmp_path / name).write_text("not a table")
+    assert sf.fit_batches(tmp_path, "s", "y") == sf.fit([1, 2], [0, 1])
+    (tmp_path / "rows.csv").rename(tmp_path / "rows.txt")
+    message = (
+        f"{tmp_path}: there are no Parquet, CSV or Arrow files. Pass files with other extensions by name or pattern."
+    )
+    with pytest.raises(sf.InvalidInputError, match=re.escape(message)):
+        sf.fit_batches(tmp_path, "s", "y")
+    assert sf.fit_batches(tmp_path / "rows.txt", "s", "y") == sf.fit([1, 2], [0, 1])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -188,3 +188,17 @@ def test_the_page_of_several_files_names_the_first_one(days, capsys, monkeypatch
     assert "<title>Calibration of b.parquet and 4 more</title>" in text
     assert "report &#x27;*.parquet&#x27; days --model m.json" in text
     assert str(days) not in text
+
+
+@pytest.mark.parametrize("command", ["fit", "certify", "apply", "report"])
+def test_files_in_a_folder_that_are_no_tables_are_ignored(days, capsys, command):
+    Path("days/README.txt").write_text("Scores of three days.")
+    Path("days/model.json").write_text("{}")
+    more = ["--output", "made"] if command == "apply" else []
+    assert run("fit", "days", "--model", "m.json") == 0
+    capsys.readouterr()
+    assert result_of(capsys, command, "days", "--model", "m.json", *more)[1]["rows"] == 300
+    for name in ("a.csv", "b.parquet", "c.parquet"):
+        Path("days", name).unlink()
+    message = "days: there are no Parquet, CSV or Arrow files. Pass files with other extensions by name"
+    assert message in error_of(capsys, command, "days", "--model", "m.json", *more)
