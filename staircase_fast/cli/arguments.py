@@ -20,7 +20,7 @@ from typing import Any
 from staircase_fast.cli.interrupts import caused_by_interrupt, interruptible
 from staircase_fast.cli.labels import labels_of
 from staircase_fast.cli.parser import parse
-from staircase_fast.cli.printing import as_json, as_text, without_progress
+from staircase_fast.cli.printing import as_json, as_text, without_progress, write_output
 from staircase_fast.inputs.options import import_optional
 
 DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 3, 130, 141
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruptible():
             optimal = run_command(options).get("optimal", True)
-            print(end="", flush=True)
+            write_output("")
         return DONE if optimal else NOT_OPTIMAL
     except (KeyboardInterrupt, *_ERRORS) as error:
         interrupted = caused_by_interrupt(error, outer)
@@ -79,9 +79,11 @@ def run_command(options: argparse.Namespace) -> dict[str, Any]:
     if result and options.command != "show":
         result["seconds"] = time.perf_counter() - start
     if options.json:
-        print(json.dumps(as_json(result), allow_nan=False))
+        write_output(json.dumps(as_json(result), allow_nan=False) + "\n")
+    elif result and options.to_stdout:
+        print(as_text(result), file=sys.stderr)
     elif result:
-        print(as_text(result), file=sys.stderr if options.to_stdout else sys.stdout)
+        write_output(as_text(result) + "\n")
     return result
 
 

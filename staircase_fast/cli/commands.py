@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import staircase_fast as sf
 from staircase_fast.cli import columns, scanning, tables
 from staircase_fast.cli.labels import current_labels
-from staircase_fast.cli.printing import progress
+from staircase_fast.cli.printing import progress, write_output
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.groups import map_fields
 from staircase_fast.groups.readers import GroupColumn, group_column
@@ -161,7 +161,7 @@ def fit(options: argparse.Namespace) -> Result:
         with located(options):
             model = fit_rows(options, data, loss=options.loss, increasing=increasing, bounds=options.bounds)
     if isinstance(model, sf.Staircase) and options.model == "-":
-        sys.stdout.write(model.to_json() + "\n")
+        write_output(model.to_json() + "\n")
     else:
         with tables.located(options.model):
             model.save(options.model)

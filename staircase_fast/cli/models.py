@@ -11,7 +11,7 @@ import numpy as np
 
 import staircase_fast as sf
 from staircase_fast.cli import commands, tables
-from staircase_fast.cli.printing import progress
+from staircase_fast.cli.printing import progress, write_output
 from staircase_fast.errors import InvalidInputError, shown
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file
@@ -40,7 +40,7 @@ def export(options: argparse.Namespace) -> commands.Result:
             columns = [options.column or "score", *([options.group] if is_map else [])]
             text = model.to_sql(*columns, dialect=options.dialect or "duckdb", **how)
     if options.output == "-":
-        print(text)
+        write_output(f"{text}\n")
         return {}
     if text:
         with tables.located(options.output), files.replacing(options.output) as file:
@@ -73,7 +73,7 @@ def merge(options: argparse.Namespace) -> commands.Result:
         with tables.located(options.output):
             found.save(options.output)
     if options.model == "-":
-        print(stairs.to_json())
+        write_output(stairs.to_json() + "\n")
     elif options.model:
         with tables.located(options.model):
             stairs.save(options.model)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from staircase_fast.calibration.reliability import number_text
+from staircase_fast.cli.tables import located
 
 
 class _NoTerminal:
@@ -33,6 +34,13 @@ def progress(items: Iterable[Any], title: str, n: int | None = None) -> Iterator
     from tqdm import tqdm
 
     yield from tqdm(items, total=n, desc=title, leave=False, disable=None)
+
+
+def write_output(text: str) -> None:
+    """Write to standard output; errors name it."""
+    with located("standard output"):
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def as_json(result: Any) -> Any:

@@ -107,7 +107,9 @@ def report(options: argparse.Namespace) -> commands.Result:
 def _output(path: str) -> Iterator[Any]:
     """A file that is replaced atomically, or standard output."""
     if path == "-":
-        yield sys.stdout.buffer
+        with tables.located("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
     else:
         with tables.located(path), files.replacing(path) as file:
             yield file

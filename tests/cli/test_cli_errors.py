@@ -208,6 +208,34 @@ def test_a_full_device_is_reported(folder, capsys, form):
     assert "/dev/full: No space left on device" in error_of(capsys, "fit", "data.csv", "--model", "/dev/full")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_standard_output_is_named(folder):
+    sf.fit([0, 1], [0, 1]).save("m.json")
+    n = 20_000  # more than a buffer holds
+    large = sf.fit(np.arange(n), np.arange(n))
+    large.save("large.json")
+    seen = sf.Accumulator("log")
+    seen.add([0.1], [0])
+    seen.save("a.npz")
+    for words in (
+        "fit data.csv --model -",
+        "fit data.csv --model x.json",  # its result is printed
+        "fit data.csv --model x.json --json",
+        "apply data.csv --model m.json --output -",
+        "report data.csv --model m.json --output -",
+        "export m.json --to json",
+        "export large.json --to json",
+        "merge a.npz --model -",
+        "show m.json",
+    ):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*COMMAND, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=HERE
+            )
+        assert done.returncode == arguments.REFUSED, words
+        assert done.stderr.endswith("staircase-fast: standard output: No space left on device\n"), words
+
+
 def without_privileges():
     """Drop CAP_DAC_OVERRIDE, with which root can write anywhere."""
     if os.geteuid() == 0:
