@@ -99,6 +99,11 @@ def fit(
     -------
     Staircase
 
+    Warns
+    -----
+    UserWarning
+        If all scores are 0 or 1 and the targets are shares between them, without weights: they are most likely swapped.
+
     Notes
     -----
     If a step is a mean, sums are exact integers: the steps are those of exact arithmetic, and values are the exact
@@ -138,12 +143,15 @@ def fit(
             time.monotonic() + options.check_seconds(max_seconds),
             threads.num_threads(n_threads, 0 if the_loss.is_mean else threads.ROWS_EACH),
         )  # fmt: skip
+    columns = None
     stairs = _fit_few(scores, targets, sample_weight, the_loss, rising, bounds, budget)
-    if stairs is not None:
-        return stairs
-    columns = inputs.read_columns(scores, targets, sample_weight)
-    checks.check_parameter_length(the_loss, len(columns[0]))
-    return of_columns(columns, the_loss, rising, bounds, budget, n_threads)
+    if stairs is None:
+        columns = inputs.read_columns(scores, targets, sample_weight)
+        checks.check_parameter_length(the_loss, len(columns[0]))
+        stairs = of_columns(columns, the_loss, rising, bounds, budget, n_threads)
+    if stairs.left[0] == 0.0 and stairs.right[-1] == 1.0 and len(stairs.left) <= 2 and sample_weight is None:
+        inputs.warn_if_swapped(*(columns or (scores, targets))[:2])
+    return stairs
 
 
 def _fit_few(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
@@ -20,7 +19,7 @@ from staircase_fast.errors import InvalidTypeError, refuse_entries
 from staircase_fast.fitting import of_columns
 from staircase_fast.inputs import hints
 from staircase_fast.inputs.options import refuse_choice
-from staircase_fast.inputs.rows import Columns, check_no_nan, read_columns
+from staircase_fast.inputs.rows import Columns, check_no_nan, read_columns, warn_if_swapped
 from staircase_fast.losses import BY_NAME, SYNONYMS, Loss, SquaredError, loss_of
 from staircase_fast.losses.parameters import range_text
 from staircase_fast.losses.rows import check_parameter_length, check_targets
@@ -28,8 +27,6 @@ from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import documents
 from staircase_fast.typing import Axes, ColumnLike, public_class
-
-_FEW = 10  # with fewer rows, there is no warning
 
 
 class Brier(SquaredError):  # noqa: N818  (not an exception)
@@ -310,7 +307,8 @@ def reliability(
     if options is not None:
         # each row is resampled many times, so that threads pay off for fewer rows
         found = make_bands(columns, loss, stairs, options, threads.num_threads(n_threads, 64 * n))
-    _warn_if_swapped(columns, loss)
+    if loss.value_range == (0.0, 1.0):
+        warn_if_swapped(*columns[:2])
     name = loss.name if isinstance(loss, Brier) else loss
     return Reliability(stairs, name, int(stairs.counts.sum()), *parts, found)
 
@@ -358,16 +356,6 @@ def _check_forecasts(columns: Columns, loss: Loss, n_threads: int) -> tuple[floa
     if isinstance(loss, Brier):  # the fit uses the squared error, which allows any targets
         check_targets("targets", y, extent_of(y, n_threads), loss, x)
     return (0.0, 1.0) if loss.value_range == (0.0, 1.0) else (lowest, highest)
-
-
-def _warn_if_swapped(columns: Columns, loss: Loss) -> None:
-    """Shares are valid targets and 0 and 1 valid forecasts, but both together are most likely swapped."""
-    x, y, _ = columns
-    if len(x) < _FEW or loss.value_range != (0.0, 1.0) or not np.isin(x[:_FEW], (0, 1)).all():
-        return
-    if np.isin(x, (0, 1)).all() and x.min() < x.max() and not np.isin(y, (0, 1)).all():
-        message = "The forecasts are all 0 or 1, and the targets are not. Are they swapped?"
-        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _fitted(columns: Columns, loss: Loss, workers: int) -> Staircase:

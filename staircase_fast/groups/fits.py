@@ -28,6 +28,7 @@ from staircase_fast.inputs.rows import (
     check_same_index,
     read_columns,
     read_weights,
+    warn_if_swapped,
 )
 from staircase_fast.losses import Loss, SquaredError, loss_of
 from staircase_fast.losses.rows import check_is_comparable, check_parameter_length, check_targets, look_like_labels
@@ -87,6 +88,11 @@ def fit_groups(
     StaircaseMap
         A mapping from keys, in ascending order, to staircases.
 
+    Warns
+    -----
+    UserWarning
+        As `fit`.
+
     Notes
     -----
     One kernel call fits many small groups.  Each group costs a call of `fit` if the loss is `Custom` or an
@@ -108,7 +114,10 @@ def fit_groups(
     check_parameter_length(options.loss, len(columns[0]))
     column = group_column(groups, len(columns[0]))
     check_same_index(scores=scores, targets=targets, groups=groups)
-    return _fit(columns, column, options)
+    found = _fit(columns, column, options)
+    if found.left[0] == 0.0 and found.right[-1] == 1.0 and sample_weight is None:
+        warn_if_swapped(*columns[:2])
+    return found
 
 
 def _check_options(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Options:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from staircase_fast.typing import ColumnLike
 
 Columns = tuple[Column, Column, Column]  # scores, targets, weights
 NO_WEIGHTS = np.empty(0)
+_FEW_ROWS = 10  # with fewer rows, or without shares among the first targets, no columns seem to be swapped
 
 
 def read_columns(scores: ColumnLike, targets: ColumnLike, sample_weight: ColumnLike | None) -> Columns:
@@ -140,3 +142,17 @@ def refuse_nan(argument: str, x: Column, first_nan: int) -> None:
     if first_nan >= 0:
         value = x[first_nan].item()
         raise InvalidInputError(argument, "must not be NaN", value=value, index=first_nan, hint=DROP_ROWS)
+
+
+def warn_if_swapped(scores: Any, targets: Any) -> None:
+    """Shares are valid targets and 0 and 1 valid scores, but both together are most likely swapped.
+
+    The columns are valid.  The first targets decide in most cases, so that this costs nothing.
+    """
+    y = np.asarray(targets)
+    if len(y) < _FEW_ROWS or not any(0 < share < 1 for share in y[:_FEW_ROWS].tolist()):
+        return
+    x = np.asarray(scores)
+    if ((x == 0) | (x == 1)).all() and x.min() < x.max() and y.min() >= 0 and y.max() <= 1:
+        message = "The scores are all 0 or 1, and the targets are not. Are they swapped?"
+        warnings.warn(message, UserWarning, stacklevel=3)

@@ -355,7 +355,7 @@ def test_empty_input_is_refused():
 
 def test_forecasts_and_targets_that_are_most_likely_swapped_give_a_warning():
     labels, forecasts = [0, 1, 0, 1] * 3, [0.2, 0.8, 0.4, 0.6] * 3
-    with pytest.warns(UserWarning, match=r"forecasts are all 0 or 1, and the targets are not\. Are they swapped\?"):
+    with pytest.warns(UserWarning, match=r"scores are all 0 or 1, and the targets are not\. Are they swapped\?"):
         sf.reliability(labels, forecasts)
     sf.reliability(forecasts, labels)
     sf.reliability(labels, labels)

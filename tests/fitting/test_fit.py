@@ -362,3 +362,38 @@ def test_many_rows_of_noise_are_fitted_as_exactly_as_few():
 def test_options_are_keyword_only():
     with pytest.raises(TypeError):
         sf.fit([1], [1], [1])
+
+
+@pytest.mark.parametrize("n", [12, 5000])
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_scores_and_targets_that_are_most_likely_swapped_give_a_warning(n, kind):
+    rng = np.random.default_rng(0)
+    shares = rng.random(n).round(3)
+    labels = (rng.random(n) < shares) * 1
+    with pytest.warns(UserWarning, match=r"^The scores are all 0 or 1, and the targets are not\. Are they swapped\?$"):
+        sf.fit(kind(labels), kind(shares))
+    with pytest.warns(UserWarning, match="Are they swapped"):
+        sf.fit(kind(labels), kind(1 - shares), loss="log")  # a single step
+    with pytest.warns(UserWarning, match="Are they swapped"):
+        sf.fit_groups(kind(labels), kind(shares), np.arange(n) % 2)
+
+
+@pytest.mark.parametrize("targets", ["labels", "real", "constant", "in [0, 2]", "few", "weighted", "other scores"])
+def test_other_rows_with_scores_0_and_1_give_no_warning(targets):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 2, 200), rng.random(200)
+    w = None
+    if targets == "labels":
+        y = y < 0.5
+    elif targets in ("real", "in [0, 2]"):
+        y = rng.normal(size=200) if targets == "real" else 2 * y
+    elif targets == "constant":
+        x = np.ones(200)
+    elif targets == "few":
+        x, y = [0, 1], [0.3, 0.4]
+    elif targets == "weighted":  # shares of numbers of trials
+        w = np.full(200, 7)
+    else:
+        x = rng.integers(0, 3, 200) / 2
+    sf.fit(x, y, sample_weight=w)
+    sf.fit_groups(x, y, np.zeros(len(y), dtype=int), sample_weight=w)

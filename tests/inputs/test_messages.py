@@ -200,8 +200,8 @@ def test_the_error_for_a_wrong_call_says_how_to_fix_it(name):
 
 
 def test_scores_of_any_values_are_valid_under_the_squared_error():
-    # 0/1 scores with real targets are a regression on two groups, so nothing indicates a mistake
-    assert sf.fit(Y, P).n_steps <= 2
+    # 0/1 scores with real targets are a regression on two groups; only with shares, a swap is more likely
+    assert sf.fit(Y, 3 * P).n_steps <= 2
     assert sf.reliability(Y, P, score="squared").n_samples == 50
 
 
