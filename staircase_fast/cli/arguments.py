@@ -20,7 +20,7 @@ from typing import Any
 from staircase_fast.cli.interrupts import caused_by_interrupt, interruptible
 from staircase_fast.cli.labels import labels_of
 from staircase_fast.cli.parser import parse
-from staircase_fast.cli.printing import as_json, as_text, without_progress, write_output
+from staircase_fast.cli.printing import as_json, as_text, plain_warnings, without_progress, write_output
 from staircase_fast.inputs.options import import_optional
 
 DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 3, 130, 141
@@ -74,6 +74,7 @@ def run_command(options: argparse.Namespace) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         if getattr(options, "no_progress", False):
             stack.enter_context(without_progress())
+        stack.enter_context(plain_warnings())
         stack.enter_context(labels_of(getattr(options, "positive", None)))
         result: dict[str, Any] = function(options)
     if result and options.command != "show":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,18 @@ class _NoTerminal:
 def without_progress() -> contextlib.AbstractContextManager[Any]:
     """Show no progress bars inside."""
     return contextlib.redirect_stderr(_NoTerminal(sys.stderr))
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show warnings as one line on standard error, without the code that they come from."""
+
+    def show(message: object, *_: object, **__: object) -> None:
+        print(f"staircase-fast: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def progress(items: Iterable[Any], title: str, n: int | None = None) -> Iterator[Any]:

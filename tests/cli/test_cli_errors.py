@@ -167,6 +167,16 @@ def test_errors_of_every_class_are_one_line(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_a_warning_is_one_line(folder, capsys, command):
+    parquet.write_table(problem().set_column(2, "label", problem()["label"].cast(pa.int8())), "numbers.parquet")
+    words = "numbers.parquet", "--score", "label", "--label", "score"
+    assert run(command, *words, *(["--model", "m.json"] if command == "fit" else [])) == 0
+    line = "staircase-fast: warning: The scores are all 0 or 1, and the targets are not. Are they swapped?"
+    assert set(capsys.readouterr().err.splitlines()) == {line}
+
+
 def test_a_failed_program_exits_at_once(capsys, monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
