@@ -101,7 +101,7 @@ cdef inline void push_reals(
     cdef uint8_t *known = stack.known
     cdef double s, w, weight
     cdef bint keep_known = stack.spare <= 0   # exact sums must be kept
-    cdef double difference = 0.0, error = 0.0, bound = error_bound(stack, end)
+    cdef double difference = 0.0, error = 0.0, excess, bound = error_bound(stack, end)
     while i < end:
         start = i
         w = weights[i] if weights != NULL else 1.0
@@ -118,17 +118,28 @@ cdef inline void push_reals(
                 i += 1
             s = sum_products(y + start, NULL if weights == NULL else weights + start, i - start)
             w = <double>(i - start) if weights == NULL else sum_products(weights + start, NULL, i - start)
-        while top >= 0:
-            difference = ss[top] * w - s * ws[top]
-            if decreasing:
-                difference = -difference
-            error = bound * (w * ws[top])
-            if not difference > error or (keep_known and known[top]):
+        while True:
+            while top >= 0:
+                difference = ss[top] * w - s * ws[top]
+                if decreasing:
+                    difference = -difference
+                error = bound * (w * ws[top])
+                if not difference > error or (keep_known and known[top]):
+                    break
+                start = starts[top]
+                s += ss[top]
+                w += ws[top]
+                top -= 1
+            # a row below the mean of this block would be merged with it: add it before the block is stored
+            if tied != NULL or i == end:
                 break
-            start = starts[top]
-            s += ss[top]
-            w += ws[top]
-            top -= 1
+            excess = s - <double>y[i] * w
+            if not (-excess if decreasing else excess) > bound * w:
+                break
+            weight = weights[i] if weights != NULL else 1.0
+            s += <double>y[i] * weight
+            w += weight
+            i += 1
         if top < 0 or difference < -error:
             top += 1
             starts[top], ss[top], ws[top], known[top] = start, s, w, False

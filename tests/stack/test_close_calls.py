@@ -18,11 +18,11 @@ L = sf.losses
 
 
 def test_means_closer_than_the_rounding_of_their_sums_are_two_steps():
-    scores = np.append(np.zeros(10_000), 1.0)
+    scores = np.append(np.ones(10_000), 2.0)
     targets = np.append(np.full(10_000, 0.1), 0.1 + 8e-15)
     assert sf.fit(scores, targets).values.tolist() == [0.1, 0.1 + 8e-15]
     falling = sf.fit(scores, targets[::-1], increasing=False)
-    assert falling.n_steps == 1  # its first block holds the larger target, but at score 0
+    assert falling.n_steps == 1  # its first block holds the larger target, but at score 1
     swapped = np.append(np.full(10_000, 0.1 + 8e-15), 0.1)
     assert sf.fit(scores, swapped, increasing=False).values.tolist() == [0.1 + 8e-15, 0.1]
 
