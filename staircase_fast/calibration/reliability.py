@@ -316,7 +316,7 @@ def reliability(
 
 
 def number_text(number: float) -> str:
-    """A number in diagrams and reports: six digits, or a whole number with commas."""
+    """A number in reports: six digits, or a whole number with commas."""
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
 
 
