@@ -55,7 +55,10 @@ numpydoc_show_class_members = False  # the template lists them
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # included parts of the README start below the top heading level
 
+smartquotes = False  # text such as --positive and 'days/*.csv' must survive copying
+
 html_theme = "furo"
+pygments_dark_style = "a11y-high-contrast-dark"  # the default underlines names of modules as if they were links
 html_title = f"staircase_fast {version}"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
