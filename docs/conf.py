@@ -106,6 +106,8 @@ def module_with_source(app: Sphinx, module: str, name: str) -> str | None:
 
 def link_names(app: Sphinx, page: nodes.document) -> None:
     """Make links of the public names in Markdown pages, such as `fit`."""
+    if app.env.docname == "command_line":
+        return  # there, these are the names of commands
     for name in list(page.findall(nodes.literal)):
         module = PUBLIC.get(name.astext())
         if module and not isinstance(name.parent, (nodes.title, nodes.reference, addnodes.pending_xref)):
