@@ -87,7 +87,7 @@ release-check: build/wheel.stamp .venv/dev.stamp  ## check the metadata, and the
 	    $(PYTHON) -m venv --clear build/release-venv \
 	    && build/release-venv/bin/python $(PIP_INSTALL) "$$file[sklearn]" "pytest>=8" hypothesis \
 	    && (cd build && ../build/release-venv/bin/python -m pytest -p no:cacheprovider "$(ROOT)/tests/docs/test_readme.py" \
-	        -k README) || exit 1; \
+	        -k README.md) || exit 1; \
 	done
 
 test-browser: build/wheel.stamp  ## open a report in a real browser; installs Chromium if permitted

@@ -11,6 +11,7 @@ from staircase_fast.cli.parser import build_parser
 
 PAGE = Path(__file__).with_name("command_line.md")
 _TABLE = re.compile(r"(<!-- options of (\w+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -29,6 +30,7 @@ def table(parser: argparse.ArgumentParser) -> str:
         title = " ".join(part for part in (", ".join(action.option_strings), value) if part)
         repeated = " ..." if action.nargs == "+" else ""
         meaning = formatter._expand_help(action) + ("; required" if action.required and action.option_strings else "")
+        meaning = _OPTION.sub(r"`\g<0>`", meaning)
         lines.append(f"| `{title}{repeated}` | {meaning} |")
     return "\n".join(lines)
 

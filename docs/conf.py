@@ -7,10 +7,13 @@ import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 import staircase_fast
 
@@ -40,6 +43,8 @@ extensions = [
     "sphinx_design",
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
+highlight_language = "text"  # of blocks that name no language
+html_math_renderer = "mathml"  # browsers draw it themselves: no script, no network
 templates_path = ["templates"]
 exclude_patterns = ["pictures", "static", "templates"]
 nitpicky = True
@@ -55,7 +60,10 @@ numpydoc_show_class_members = False  # the template lists them
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header"]  # included parts of the README start below the top heading level
 
+smartquotes = False  # text such as --positive and 'days/*.csv' must survive copying
+
 html_theme = "furo"
+pygments_dark_style = "a11y-high-contrast-dark"  # the default underlines names of modules as if they were links
 html_title = f"staircase_fast {version}"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
@@ -103,6 +111,8 @@ def module_with_source(app: Sphinx, module: str, name: str) -> str | None:
 
 def link_names(app: Sphinx, page: nodes.document) -> None:
     """Make links of the public names in Markdown pages, such as `fit`."""
+    if app.env.docname == "command_line":
+        return  # there, these are the names of commands
     for name in list(page.findall(nodes.literal)):
         module = PUBLIC.get(name.astext())
         if module and not isinstance(name.parent, (nodes.title, nodes.reference, addnodes.pending_xref)):
@@ -112,8 +122,17 @@ def link_names(app: Sphinx, page: nodes.document) -> None:
             link += name
 
 
+def write_math(writer: HTML5Translator, formula: nodes.math | nodes.math_block) -> NoReturn:
+    """Write a formula as MathML."""
+    as_block = isinstance(formula, nodes.math_block)
+    text = tex2mathml(formula.astext(), as_block=as_block)
+    writer.body.append(f'<div class="math">{text}</div>' if as_block else text)
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     """Generate pictures and lists before Sphinx reads the pages."""
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("viewcode-follow-imported", module_with_source)
     app.connect("doctree-read", link_names)
     shutil.rmtree(MADE, ignore_errors=True)  # the page of a removed name would cause a warning

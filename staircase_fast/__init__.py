@@ -5,14 +5,14 @@
 >>> stairs([0.2, 0.38, 0.9])
 array([0. , 0.5, 1. ])
 
-The folders, in the order in which data passes through them:
+The folders, in the order in which data passes through them::
 
-inputs       reads columns of any kind, or raises an error
-losses       the function to minimise: its valid targets, values and derivatives
-stack        the block-merge stack, if steps are means (paper, sections IV and V)
-bisection    anytime bisection, for any other convex loss (paper, section VI)
-staircase    the result: evaluate, save, export
-certificate  the proof that a staircase is optimal
+    inputs       reads columns of any kind, or raises an error
+    losses       the function to minimise: its valid targets, values and derivatives
+    stack        the block-merge stack, if steps are means (paper, sections IV and V)
+    bisection    anytime bisection, for any other convex loss (paper, section VI)
+    staircase    the result: evaluate, save, export
+    certificate  the proof that a staircase is optimal
 
 fitting.py sends rows along this path.  groups, streams, batches and calibration build on it; sklearn, cli and c_api
 make it available elsewhere.  arithmetic (exact sums), storage (files) and threads.py support it.

@@ -54,13 +54,14 @@ class Bands(NamedTuple):
     @property
     def promise(self) -> str:
         """What the band promises, as a sentence."""
-        chance = f"probability {100 * self.level:g} %"
+        level = f"{100 * self.level:g} %"
         if self.kind == "consistency":
             where = "everywhere" if self.simultaneous else "at any one score"
+            chance = f"probability about {level}"
             return f"If the scores are calibrated, their curve lies within the band {where} with {chance}."
-        where = "at any one score, in large samples,"
+        where, chance = "at any one score, in large samples,", f"probability {level}"
         if self.simultaneous:
-            where, chance = "at all scores at once", f"probability {100 * self.level:g} % or more"
+            where, chance = "at all scores at once", f"probability {level} or more"
         return (
             f"The band contains the true curve {where} with {chance}, if rows are independent and the curve increases."
         )

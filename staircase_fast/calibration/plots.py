@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from staircase_fast.calibration.reliability import number_text
 from staircase_fast.inputs.options import import_optional
 
 import_optional("matplotlib.axes", "a plot", extra="plot")
@@ -36,6 +36,7 @@ _LEGEND_WIDTH = 42  # characters of a line that says what a band promises
 _BELOW = 36  # points between the axes and a legend below them: ticks and their label
 _BETWEEN = 12  # points between the names and the numbers
 _FAR = 1e305  # larger numbers are drawn in thousands, because matplotlib adds the edges of bars
+_LEAST_FIXED, _MOST_FIXED = 1e-3, 1e6  # the range of numbers that are drawn without an exponent
 _CORNER = 0.5, 0.7  # right and lower end of the box of numbers, as shares of the axes
 
 
@@ -183,6 +184,17 @@ def _draw_histogram(ax: Axes, found: Reliability, low: float, high: float, color
     return bottom
 
 
+def _in_few_digits(numbers: list[float]) -> list[str]:
+    """Four significant digits of the largest number; the others have as many decimals, so that the parts add up."""
+    largest = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    if not _LEAST_FIXED <= largest < _MOST_FIXED:
+        return [f"{number:.4g}" for number in numbers]
+    decimals = max(0, 3 - math.floor(math.log10(largest)))
+    return [
+        f"{number:.1g}" if 0 < abs(number) < 0.5 * 10**-decimals else f"{number:,.{decimals}f}" for number in numbers
+    ]
+
+
 def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None:
     """Write the mean score and its parts above the diagonal, or below it if the curve is in the way."""
     x, y = found.stairs.left, found.stairs.values
@@ -193,7 +205,7 @@ def _draw_numbers(ax: Axes, found: Reliability, low: float, high: float) -> None
     score = _NAMES.get(found.score_name) or found.score_name.replace("_", " ")
     parts = ("miscalibration", "discrimination", "uncertainty")
     names = "\n".join((f"mean {score}", *parts))
-    numbers = "\n".join(number_text(getattr(found, name)) for name in ("mean_score", *parts))
+    numbers = "\n".join(_in_few_digits([getattr(found, name) for name in ("mean_score", *parts)]))
     style: dict[str, Any] = {
         "va": "bottom" if taken else "top", "fontsize": "small", "linespacing": 1.35, "color": _INK, "zorder": 5,
     }  # fmt: skip

@@ -237,7 +237,7 @@ def reliability(
         For confidence bands under the squared error, the variance of a target of weight 1; under the gamma deviance,
         its squared coefficient of variation.  It must be known in advance, not estimated from these rows.
     n_resamples : int, default 1000
-        The number of resamples for a consistency band.
+        The number of resamples for a consistency band, which is too narrow if there are few.
     seed : int or numpy SeedSequence, optional
         Seed for a reproducible consistency band; None varies each time.
     progress : callable or bool, optional
@@ -253,7 +253,7 @@ def reliability(
     -----
     The curve is exact, as `fit` computes it.  The numbers are accurate up to rounding.
 
-    A confidence band holds for any number of rows.  `docs/uncertainty.md` gives the proof and compares the bands.  A
+    A confidence band holds for any number of rows.  `docs/uncertainty.md` compares the bands and names the proof.  A
     consistency band comes from labels that are drawn with the forecast probabilities.  `bands.p_value` tests whether
     the forecasts are calibrated: for a confidence band it is the least 1 - level at which the diagonal leaves the
     band, for a consistency band the rank of the miscalibration among those of the resamples.
@@ -314,7 +314,7 @@ def reliability(
 
 
 def number_text(number: float) -> str:
-    """A number in diagrams and reports: six digits, or a whole number with commas."""
+    """A number in reports: six digits, or a whole number with commas."""
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
 
 

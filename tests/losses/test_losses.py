@@ -1,4 +1,4 @@
-"""Losses: what they are, one by one; `test_rounds.py` is about fits under them."""
+"""Losses: what they are, one by one; `tests/bisection` is about fits under them."""
 
 import copy
 import json

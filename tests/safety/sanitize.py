@@ -109,7 +109,8 @@ def main() -> None:
     must_pass("thread", *pytest, str(TESTS / "threads" / "test_threads.py"))
     must_pass("address", *pytest, "-n", "auto", *(kernel_tests if short else [str(TESTS)]))
     if not short:
-        must_pass("address", *pytest, "-m", "long", str(TESTS / "bisection" / "test_anytime.py"))
+        anytime = [str(TESTS / "bisection" / name) for name in ("test_anytime.py", "test_anytime_bounds.py")]
+        must_pass("address", *pytest, "-m", "long", *anytime)
     # changing inputs may overflow integers, but must not lead to access outside arrays
     changing = str(HERE / "change_inputs.py"), "--seconds", "10" if short else "120"
     must_pass("address", *changing, UBSAN_OPTIONS="halt_on_error=0")

@@ -1,7 +1,9 @@
 """Plots: the artists that matplotlib draws, and that they are visible."""
 
 import io
+import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,7 +100,7 @@ def test_the_numbers_are_those_of_the_score(ax):
     known().plot(ax)
     names, numbers = (text.get_text().split("\n") for text in names_and_numbers(ax))
     assert names == ["mean Brier score", "miscalibration", "discrimination", "uncertainty"]
-    assert numbers == ["0.226667", "0.101667", "0.125", "0.25"]
+    assert numbers == ["0.2267", "0.1017", "0.1250", "0.2500"]
     assert not known().plot(Figure().subplots(), numbers=False).texts
 
 
@@ -106,7 +108,24 @@ def test_numbers_that_are_small_large_or_infinite_are_short(ax):
     sf.reliability([0.0, 0.5], [1, 1], score="log").plot(ax)
     assert names_and_numbers(ax)[1].get_text() == "inf\ninf\n0\n0"
     tiny = sf.reliability(np.array([1, 2, 3]) * 1e6, [1e6, 2e6, 3.001e6], score="squared").plot(Figure().subplots())
-    assert names_and_numbers(tiny)[1].get_text().split("\n")[:3] == ["333333", "333333", "6.67334e+11"]
+    assert names_and_numbers(tiny)[1].get_text().split("\n")[:3] == ["3.333e+05", "3.333e+05", "6.673e+11"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "drawn"),
+    [
+        ([0.185464, 0.0154416, 0.0775276, 0.24755], ["0.1855", "0.0154", "0.0775", "0.2475"]),
+        ([0.25, 0.0, 3e-7, 0.25], ["0.2500", "0.0000", "3e-07", "0.2500"]),
+        ([1234.5, 1.25, 0.75, 1234.0], ["1,234", "1", "1", "1,234"]),
+        ([1e9, 2.0, 1.0, 1e9], ["1e+09", "2", "1", "1e+09"]),
+        ([math.inf, math.inf, 0.125, 0.5], ["inf", "inf", "0.1250", "0.5000"]),
+        ([0.0, 0.0, 0.0, 0.0], ["0", "0", "0", "0"]),
+    ],
+)
+def test_drawn_numbers_have_four_significant_digits_and_equal_decimals(ax, numbers, drawn):
+    names = ("mean_score", "miscalibration", "discrimination", "uncertainty")
+    replace(known(), **dict(zip(names, numbers, strict=True))).plot(ax)
+    assert names_and_numbers(ax)[1].get_text().split("\n") == drawn
 
 
 def test_numbers_move_to_the_other_corner_if_the_curve_is_in_the_way():
@@ -146,7 +165,7 @@ def test_without_axes_a_figure_is_made():
 def test_a_legend_has_a_line_for_each_thing(ax):
     known(bands="consistency", n_resamples=10, level=0.75).plot(ax)
     texts = [text.get_text() for text in ax.legend().get_texts()]
-    promise = "If the scores are calibrated, their curve\nlies within the band everywhere with\nprobability 75 %."
+    promise = "If the scores are calibrated, their curve\nlies within the band everywhere with\nprobability about 75 %."
     assert texts == ["calibrated", f"75 % consistency band, simultaneous\n{promise}", "recalibrated", "forecasts"]
 
 
