@@ -47,7 +47,7 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 syst
 h1, h2 { line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin-top: 2.5rem; }
 img { width: 100%; min-width: 38rem; height: auto; }
-div { overflow: auto; }
+div { overflow: auto; margin: 1rem 0; }
 div.long { max-height: 32rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem 1.2rem .3rem 0; border-top: 1px solid #8888; text-align: right; }
@@ -55,6 +55,7 @@ th:first-child, td:first-child { text-align: left; }
 small { display: block; font-weight: normal; }
 details > summary { cursor: pointer; padding: .4rem 0; }
 #details td { text-align: left; overflow-wrap: anywhere; }
+#details tr:first-child td { white-space: nowrap; }  /* the command */
 @media screen and (prefers-color-scheme: dark) { img { filter: invert(1) hue-rotate(180deg) brightness(1.5); } }
 @media print { :root { color-scheme: light; } div, div.long { max-height: none; overflow: visible; }
   img { min-width: 0; } tr, img { break-inside: avoid; } }
@@ -143,7 +144,7 @@ def _order(made: Report) -> str:
 def _table_of_segments(name: str, segments: list[Segment], which: int) -> str:
     rows = [segment.row(which) for segment in segments]
     titles = dict.fromkeys(title for row in rows for title in row)
-    head = (title.replace("_", " ") for title in titles)
+    head = (_spelled(title) for title in titles)
     return _table(name, head, (map(_cell, (shown(row.get(title)) for title in titles)) for row in rows), "long")
 
 
@@ -153,7 +154,7 @@ def _band(before: sf.Reliability) -> str:
         return ""
     p_value = before.bands.p_value
     test = "" if math.isnan(p_value) else f" The test that the scores are calibrated has p-value {p_value:.2g}."
-    return f" Shaded: {before.bands.description}. {before.bands.promise}{test}"
+    return f" Shaded: {before.bands.description}. {before.bands.promise}{test}".replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _summary(before: sf.Reliability, after: sf.Reliability) -> str:
@@ -163,6 +164,10 @@ def _summary(before: sf.Reliability, after: sf.Reliability) -> str:
         share = 1 - after.miscalibration / before.miscalibration
         return f"{change} Calibration removes {share:.1%} of the miscalibration."
     return change
+
+
+def _spelled(name: str) -> str:
+    return name.replace("_", " ").replace("p value", "p-value")
 
 
 def _cell(text: object) -> str:
@@ -179,7 +184,7 @@ def _table(name: str, head: Iterable[str], rows: Iterable[Iterable[str]], kind: 
 
 def _numbers(before: dict[str, float], after: dict[str, float]) -> Iterator[list[str]]:
     for name in before:
-        title, meaning = name.replace("_", " ").capitalize(), MEANINGS[name]
+        title, meaning = _spelled(name).capitalize(), MEANINGS[name]
         yield [f'<th scope="row">{title}<small>{meaning}</small></th>'] + [
             f'<td id="{which}-{name}" data-value="{numbers[name]!r}">{number_text(numbers[name])}</td>'
             for which, numbers in (("before", before), ("after", after))

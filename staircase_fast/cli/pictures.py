@@ -37,6 +37,7 @@ def segments(found: list[tuple[str, sf.Reliability]]) -> bytes:
         for axes in grid[len(found) :]:
             axes.axis("off")
         _legend(figure)
+        figure.get_layout_engine().set(h_pad=0.12)  # inches, between the labels of a row and the titles of the next
     return image.getvalue()
 
 
