@@ -22,7 +22,7 @@ from staircase_fast.inputs.rows import Columns
 from staircase_fast.losses import Loss, loss_of
 from staircase_fast.losses import rows as checks
 from staircase_fast.stack import _small, sorted_rows, survey
-from staircase_fast.stack.sorting import in_score_order, repaired
+from staircase_fast.stack.sorting import in_score_order, is_nearly_sorted, repaired
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.staircase.steps import Steps
 from staircase_fast.typing import Bounds, ColumnLike, Direction, public_class
@@ -181,7 +181,9 @@ def of_columns(
         return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
     limits = limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(x))
-    rows = checks.guess_labels(*columns, loss) if len(x) >= survey.FEW_ROWS else None
+    rows = None
+    if len(x) >= survey.FEW_ROWS and not is_nearly_sorted(x):  # insertion is faster, but needs valid rows
+        rows = checks.guess_labels(*columns, loss)
     if rows is not None:
         with contextlib.suppress(survey.NotLabels):
             return best_of(partial(_stairs, rows, loss, workers), loss, rising, limits)
@@ -247,8 +249,7 @@ def _stairs(
 ) -> list[Staircase]:
     """The staircases that rise, fall, or both; raises survey.NotLabels if the guess of labels was wrong."""
     scale = scale_of(rows.targets_extent, rows.weights_extent, len(rows.scores))
-    if not survey.are_labels(rows):  # the survey of labels is faster, and the first to check them
-        rows = repaired(rows)
+    rows = repaired(rows)
     surveyed = rows.order.sign == 0 and survey.suits(rows, scale)
     if rows.order.sign == 0 and not surveyed:
         rows = in_score_order(rows)

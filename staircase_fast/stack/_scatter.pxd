@@ -15,14 +15,10 @@ from libc.string cimport memset
 
 from staircase_fast.arithmetic._branchless cimport greater_word, lesser_word
 from staircase_fast.arithmetic._types cimport BATCH, bits_of, double_of, floating
+from staircase_fast.stack._keys cimport bits
 from staircase_fast.stack._sort cimport (
     FEW, RankedKey, RankedRow, RankedTarget, insert, rank_of, ranked, score_of, shift_for, sort_rows, spread,
 )
-
-ctypedef fused bits:      # targets are moved as integers of the same size
-    uint8_t
-    uint32_t
-    uint64_t
 
 cdef enum:
     MIN_PART = 4096       # rows; two arrays of these fit the cache

@@ -1,6 +1,7 @@
 """The fit of up to MOST_ROWS rows in one call: read, check, sort, merge.
 
-For few rows, Python calls would take longer than the arithmetic.
+For few rows, Python calls would take longer than the arithmetic.  From KEY_ROWS unsorted rows on, NumPy sorts keys
+(`_keys.pxd`), if it does that fast on this machine; fewer rows are sorted here (`_small_fit.pxd`).
 """
 
 from cpython.mem cimport PyMem_RawMalloc
@@ -10,27 +11,36 @@ from libc.string cimport memcpy
 
 from staircase_fast.arithmetic._buckets cimport Range, fill_buckets, range_of
 from staircase_fast.arithmetic._scale cimport scale_of
+from staircase_fast.arithmetic._score_scan cimport nearly_sorted
+from staircase_fast.stack._keys cimport find_ends, gather, label_fits, make_keys, make_label_keys
 from staircase_fast.stack._rows cimport copy_rows, expand_steps, is_own_staircase, merge_rows
-from staircase_fast.stack._small_fit cimport ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some
+from staircase_fast.stack._small_fit cimport (
+    ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some, fit_sorted, flag_ties,
+)
 from staircase_fast.stack._small_rows cimport (
     FINE, GENERAL, NO_MEMORY, OWN_STAIRCASE, Fit, allocate, are_valid, buckets_of, close_arrays, open_arrays,
     place_stack, read_rows, read_sequence, ties_of,
 )
+from staircase_fast.stack._sort cimport RankedKey, rank_of
 from staircase_fast.stack._stack cimport Stack, empty_stack
 
 import numpy
 
+from staircase_fast.stack import sorting
+
 cdef object empty = numpy.empty
+cdef object uint64 = numpy.dtype(numpy.uint64)
 cdef type ndarray = numpy.ndarray
 cdef object intp = numpy.dtype(numpy.intp)
 
 cdef enum:
     # With more rows, the survey is faster (measured for six kinds of scores and targets).
     ROWS = 200000
-    LABEL_ROWS = 90000
+    LABEL_ROWS = 120000
     ROWS_WITHOUT_GIL = 1000   # with fewer rows the GIL is kept: releasing it would cost more than it gains
+    KEY_ROWS = 200            # from so many rows on, sorting keys is faster, if NumPy sorts fast
 
-MOST_ROWS, MOST_LABELS = ROWS, LABEL_ROWS
+MOST_ROWS, MOST_LABELS, FEWEST_KEYS = ROWS, LABEL_ROWS, KEY_ROWS
 
 cdef int set_stack(Fit *fit, bint decreasing, double lo, double hi) noexcept nogil:
     cdef Task *task = &fit.task
@@ -45,21 +55,58 @@ cdef int set_stack(Fit *fit, bint decreasing, double lo, double hi) noexcept nog
     return FINE
 
 
-cdef int run_fit(Fit *fit, double lowest, double highest, bint decreasing, double lo, double hi) noexcept nogil:
-    cdef Columns *columns = &fit.task.columns
+cdef int run_read(Fit *fit, double lowest, double highest, bint decreasing, double lo, double hi) noexcept nogil:
     cdef int status = allocate(fit)
     if status == FINE:
         status = read_rows(fit, lowest, highest, LABEL_ROWS)
     if status == FINE:
         status = set_stack(fit, decreasing, lo, hi)
-    if status == FINE:
-        if fit.summarised:
-            fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, ties_of(fit), fit.n, True)
-        elif columns.labels != NULL and fit.found.falls == 0:
-            fit_ascending(&fit.task, columns.x, <const uint8_t *>columns.labels, NULL, ties_of(fit), fit.n, False)
-        else:
-            fit_some(&fit.task, 0, fit.n, fit.found.falls)
     return status
+
+
+cdef void run_fit(Fit *fit) noexcept nogil:
+    cdef Columns *columns = &fit.task.columns
+    if fit.summarised:
+        fit_ascending(&fit.task, columns.x, <const double *>columns.y, columns.w, ties_of(fit), fit.n, True)
+    elif columns.labels != NULL and fit.found.falls == 0:
+        fit_ascending(&fit.task, columns.x, <const uint8_t *>columns.labels, NULL, ties_of(fit), fit.n, False)
+    else:
+        fit_some(&fit.task, 0, fit.n, fit.found.falls)
+
+
+cdef bint needs_keys(const Fit *fit) except -1:
+    if fit.n < KEY_ROWS or nearly_sorted(fit.found.falls, fit.n):
+        return False
+    return sorting.numpy_sorts_fast()
+
+
+cdef bint has_label_keys(const Fit *fit) noexcept nogil:
+    return fit.task.columns.labels != NULL and label_fits(fit.low, fit.high)
+
+
+cdef void make_keys_of(Fit *fit, uint64_t *keys) noexcept nogil:
+    cdef const double *x = fit.task.columns.x
+    find_ends(x, fit.n, &fit.low, &fit.high)
+    if has_label_keys(fit):
+        make_label_keys(x, fit.task.columns.labels, fit.n, fit.low, keys)
+    else:
+        make_keys(x, fit.n, fit.low, fit.high, keys)
+
+
+cdef void fit_keys(Fit *fit, uint64_t *keys) noexcept nogil:
+    """Fit the rows; their keys are sorted."""
+    cdef Task *task = &fit.task
+    cdef Columns *rows = &task.columns
+    cdef Py_ssize_t n = fit.n
+    cdef double *x = <double *>task.room.rows
+    cdef double *y = x + n
+    cdef double *w = NULL if rows.w == NULL else <double *>task.room.spare
+    if has_label_keys(fit):
+        fit_sorted(task, n, rank_of(fit.low), <RankedKey *>keys)
+    elif gather(keys, n, <const double *>rows.x, <const uint64_t *>rows.y, rows.w, x, <uint64_t *>y, w):
+        fit_ascending(task, x, <const double *>y, w, flag_ties(task, x, n), n, False)
+    else:                                     # too many scores have equal upper bits
+        fit_some(task, 0, n, n)
 
 
 cdef int run_regress(Fit *fit, double *values, double lowest, double highest, bint decreasing) noexcept nogil:
@@ -109,6 +156,7 @@ def fit(
     cdef Fit own
     cdef Py_ssize_t n_steps, capacity, column
     cdef double[:, ::1] steps
+    cdef uint64_t[::1] words
     cdef int status
     if scores is None:
         return None
@@ -117,13 +165,26 @@ def fit(
         if status == FINE:
             if own.n >= ROWS_WITHOUT_GIL:
                 with nogil:
-                    status = run_fit(&own, lowest, highest, decreasing, lo, hi)
+                    status = run_read(&own, lowest, highest, decreasing, lo, hi)
             else:
-                status = run_fit(&own, lowest, highest, decreasing, lo, hi)
+                status = run_read(&own, lowest, highest, decreasing, lo, hi)
         if status == NO_MEMORY:
             raise MemoryError
         if status == GENERAL:
             return None
+        if needs_keys(&own):
+            keys = empty(own.n, uint64)
+            words = keys
+            with nogil:
+                make_keys_of(&own, &words[0])
+            keys.sort()
+            with nogil:
+                fit_keys(&own, &words[0])
+        elif own.n >= ROWS_WITHOUT_GIL:
+            with nogil:
+                run_fit(&own)
+        else:
+            run_fit(&own)
         n_steps = own.task.steps.n
         capacity = own.task.steps.right - own.task.steps.left
         table = empty((5, n_steps))

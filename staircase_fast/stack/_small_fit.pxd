@@ -15,10 +15,9 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._score_scan cimport count_falls, nearly_sorted
-from staircase_fast.arithmetic._simd cimport Pair, pair_first, pair_greater, pair_lesser, pair_of, pair_second
 from staircase_fast.arithmetic._types cimport number
+from staircase_fast.stack._keys cimport find_ends, label_fits
 from staircase_fast.stack._rows cimport find_ties, merge_rows
 from staircase_fast.stack._scatter cimport insert_columns
 from staircase_fast.stack._sort cimport (
@@ -77,19 +76,25 @@ cdef inline Py_ssize_t fit_some(Task *task, Py_ssize_t at, Py_ssize_t n, Py_ssiz
     """The same, if `falls` scores are below the one before them."""
     cdef Columns *rows = &task.columns
     cdef double low, high
-    task.stack.n = 0
-    task.stack.s = task.steps.values + task.steps.n
-    task.stack.w = task.steps.weights + task.steps.n
-    if n == 0 or (nearly_sorted(falls, n) and fit_nearly_sorted(task, at, n, falls)):
+    if n == 0:
+        return 0
+    if nearly_sorted(falls, n) and fit_nearly_sorted(task, at, n, falls):
         return task.stack.n
     find_ends(rows.x + at, n, &low, &high)
-    if rows.labels != NULL and rank_of(high) - rank_of(low) < <uint64_t>1 << 63:
+    if rows.labels != NULL and label_fits(low, high):
         fit_rows(task, at, n, low, high, <RankedKey *>task.room.rows)
     elif rows.w == NULL:
         fit_rows(task, at, n, low, high, <RankedTarget *>task.room.rows)
     else:
         fit_rows(task, at, n, low, high, <RankedRow *>task.room.rows)
     return task.stack.n
+
+
+cdef inline void clear_stack(Task *task) noexcept nogil:
+    """Make the stack empty; its blocks become the next steps."""
+    task.stack.n = 0
+    task.stack.s = task.steps.values + task.steps.n
+    task.stack.w = task.steps.weights + task.steps.n
 
 
 cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n, Py_ssize_t falls) noexcept nogil:
@@ -128,8 +133,7 @@ cdef inline void fit_ascending(
     cdef Steps *steps = &task.steps
     cdef Py_ssize_t *starts = task.room.starts
     cdef Py_ssize_t step
-    task.stack.s = steps.values + steps.n
-    task.stack.w = steps.weights + steps.n
+    clear_stack(task)
     merge_sorted(task, y, w, tied, n, summarised)
     for step in range(task.stack.n):
         steps.left[steps.n] = x[starts[step]]
@@ -146,28 +150,21 @@ cdef inline void merge_sorted(
     task.room.starts[task.stack.n] = n
 
 
-cdef inline void find_ends(const double *x, Py_ssize_t n, double *low, double *high) noexcept nogil:
-    """Find the least and the greatest score."""
-    cdef Pair least = pair_of(x[0], x[n - 1]), greatest = least, two
-    cdef Py_ssize_t i
-    for i in range(0, n - 1, 2):
-        two = pair_of(x[i], x[i + 1])
-        least = pair_lesser(two, least)
-        greatest = pair_greater(two, greatest)
-    low[0] = lesser(pair_first(least), pair_second(least))
-    high[0] = greater(pair_first(greatest), pair_second(greatest))
-
-
 cdef inline void fit_rows(
     Task *task, Py_ssize_t at, Py_ssize_t n, double low, double high, sortable *rows
 ) noexcept nogil:
     """Fit the rows [at, at + n), whose scores are in [low, high]; `rows` is work space."""
+    sort_group(task, at, n, low, high, rows)
+    fit_sorted(task, n, rank_of(low), rows)
+
+
+cdef inline void fit_sorted(Task *task, Py_ssize_t n, uint64_t first, sortable *rows) noexcept nogil:
+    """Fit sorted rows; `first` is the least rank, to which theirs are relative."""
     cdef Steps *steps = &task.steps
-    cdef uint64_t first = rank_of(low)
     cdef int shift = 1 if sortable is RankedKey else 0            # the last bit of a RankedKey is the label
     cdef Py_ssize_t *starts = task.room.starts
     cdef Py_ssize_t step
-    sort_group(task, at, n, low, high, rows)
+    clear_stack(task)
     if sortable is RankedKey:
         push_labels(&task.stack, &task.room, rows, n)
         finish(&task.stack, task.columns.labels, NULL, <int64_t>0, n, task.lo, task.hi)

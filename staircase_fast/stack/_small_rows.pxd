@@ -29,6 +29,8 @@ ctypedef struct Fit:
     Range y_range
     Range w_range
     ScoreScan found           # of the scores; room.tied is filled
+    double low                # the least and the greatest score; set by `make_keys_of` (_small.pyx)
+    double high
     bint summarised           # rows are in ascending order, and their buckets are in place (`buckets_of`)
 
 

@@ -28,6 +28,7 @@ _ROWS_TO_SORT_IN_THREADS = 20_000
 _MANY_LIVE = 0.2  # share of rows in live buckets from which on sorting all rows is as fast
 _LIVE_ROWS_PER_STEP = 2.7  # times the square of the rows per bucket; measured for normal and Poisson noise
 _VECTORS = _scan.has_vectors()
+_MOST_ROWS_EXPECTED = 50_000  # of a bucket, for short words: they hold 65535
 NO_BUCKETS = np.empty(0, dtype=np.int32)  # kernels find buckets by the map
 
 Table = NDArray[Any]  # for each bucket, one word (labels), a Summary of four, or a WideSummary (`_summary.pxd`)
@@ -99,11 +100,13 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
     bucket_map = cells.make_map(sample, n / rows_per_bucket(n, labels=labels))
     shares = _shares(rows, cells.n_buckets(bucket_map), n_threads)
 
-    table = survey(rows, bucket_map, shares)
-    live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
-    directory, n_live = index_live(live)
     bucket = np.empty(len(sample), dtype=np.int32)
     _lookup.locate(sample, bucket_map, bucket)
+    crowded = n * greatest_share(bucket) > _MOST_ROWS_EXPECTED
+
+    table = survey(rows, bucket_map, shares, crowded=crowded)
+    live = plan(table, len(rows.scores), scale.greatest, len(shares), decreasing=decreasing)
+    directory, n_live = index_live(live)
     atoms, atom_runs, share = find_atoms(sample, bucket, live, n_live)
     if share > _MANY_LIVE:
         return fit_sorted(in_score_order(rows), scale, decreasing=decreasing, bounds=bounds)
@@ -116,6 +119,12 @@ def fit_unsorted(rows: Rows, scale: Scale, *, decreasing: bool, bounds: tuple[fl
         _collect.sum_labels(table, directory, atom_runs, *found, *runs)
     weighted = len(rows.weights) > 0
     return finish(found, runs, scale, live_buckets, n_threads, weighted, decreasing=decreasing, bounds=bounds)
+
+
+def greatest_share(bucket: NDArray[np.int32]) -> float:
+    """The share of the fullest bucket, from the ascending buckets of a sample."""
+    ends = np.flatnonzero(np.diff(bucket, append=-1))
+    return float(np.diff(ends, prepend=-1).max(initial=0)) / max(1, len(bucket))
 
 
 def expected_share(rows: Rows, sample: NDArray[np.float64], *, decreasing: bool) -> float:
@@ -146,14 +155,16 @@ def _shares(rows: Rows, n_buckets: int, n_threads: int) -> list[slice]:
     return threads.parts(len(rows.scores), min(n_threads, max(1, size // (4 * bucket_size * n_buckets))))
 
 
-def survey(rows: Rows, bucket_map: Map, shares: list[slice]) -> Table:
-    """The summary of each bucket."""
+def survey(rows: Rows, bucket_map: Map, shares: list[slice], *, crowded: bool = False) -> Table:
+    """The summary of each bucket.  `crowded`: a bucket probably has more than 65535 rows."""
     n_buckets = cells.n_buckets(bucket_map)
     if are_labels(rows):
-        table = _survey_labels(rows, bucket_map, shares, np.dtype(np.uint32))
-        # short words are faster; if a bucket has more than 65535 rows, some are missing from the total
-        complete = (table & 0xFFFF).sum(dtype=np.int64) == len(rows.scores)
-        return table if complete else _survey_labels(rows, bucket_map, shares, np.dtype(np.uint64))
+        if not crowded:
+            table = _survey_labels(rows, bucket_map, shares, np.dtype(np.uint32))
+            # short words are faster; if a bucket has more than 65535 rows, some are missing from the total
+            if (table & 0xFFFF).sum(dtype=np.int64) == len(rows.scores):
+                return table
+        return _survey_labels(rows, bucket_map, shares, np.dtype(np.uint64))
     centre = float(np.median(rows.targets[:: max(1, len(rows.targets) // 1024)]))
 
     def scan(part: slice) -> Table:

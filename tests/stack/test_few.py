@@ -130,6 +130,36 @@ def test_sorted_and_nearly_sorted_rows_have_the_staircase_of_the_reference(order
                 assert_steps(stairs, expected)
 
 
+SCORES_OF_KEYS = {
+    "uniform": lambda rng, n: rng.random(n),
+    "ties": lambda rng, n: rng.integers(0, n // 3, n).astype(float),
+    "infinities": lambda rng, n: np.where(rng.random(n) < 0.1, np.inf, -1e308 * rng.random(n)),
+    "all magnitudes": lambda rng, n: rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-320, 308, n),  # no bit for a label
+    "neighbours": lambda rng, n: 1 + rng.integers(0, n, n) * 2.0**-52,
+    "neighbours and an outlier": lambda rng, n: np.append(1 + rng.permutation(n - 1) * 2.0**-52, 1e300),
+    "zeros of both signs": lambda rng, n: rng.choice([-0.0, 0.0, 1.0, -1.0, 5e-324], n),
+}
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("scores", SCORES_OF_KEYS)
+def test_keys_that_numpy_sorts_give_the_same_staircase(scores, columns, increasing, monkeypatch):
+    rng = np.random.default_rng(19)
+    for n in (2 * _small.FEWEST_KEYS, 5000):
+        x = SCORES_OF_KEYS[scores](rng, n)
+        y, w = COLUMNS[columns](rng, n)
+        y = y[np.argsort(np.argsort(x, kind="stable"))]
+        found = []
+        for fast in (True, False):
+            calls = mock.Mock(return_value=fast)
+            monkeypatch.setattr(sorting, "numpy_sorts_fast", calls)
+            found.append(few(x, y, w, decreasing=not increasing))
+            assert calls.called
+        for one, other in zip(*found, strict=True):
+            assert_same_bits(one, other)
+
+
 @given(rows())
 def test_the_general_path_fits_few_rows(rows):
     columns = check_rows(*rows, SquaredError(), 1)

@@ -5,12 +5,17 @@ import pytest
 
 from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, order_of
 from staircase_fast.losses.rows import Rows
-from staircase_fast.stack import _sorting
+from staircase_fast.stack import _sorting, sorting
 from staircase_fast.stack.sorting import in_score_order, repaired
 
 N = 40_000  # more than one part
 RNG = np.random.default_rng(5)
 U = RNG.random(N)
+
+
+@pytest.fixture(params=[True, False], ids=["NumPy sorts keys", "bucket sort"], autouse=True)
+def either_sort(request, monkeypatch):
+    monkeypatch.setattr(sorting, "numpy_sorts_fast", lambda: request.param)
 
 
 def nearly_sorted():
@@ -178,6 +183,36 @@ def test_the_order_of_ties_is_reproducible(scores):
     np.testing.assert_array_equal(first.targets, second.targets)
 
 
+@pytest.mark.parametrize("scores", ["uniform", "half tied", "infinities", "nearly sorted", "two scores"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_keys_have_the_order_of_scores_and_of_rows(scores, dtype):
+    x = SCORES[scores].astype(dtype)
+    keys = np.empty(N, dtype=np.uint64)
+    _sorting.make_keys(x, keys)
+    rows = np.sort(keys) & np.uint64(2**16 - 1)  # the rest of a key is the score
+    np.testing.assert_array_equal(rows, np.argsort(x, kind="stable"))
+
+
+def test_keys_that_are_too_similar_are_reported():
+    x = np.append(1 + RNG.permutation(N - 1) * 2.0**-52, 1e300)  # all upper bits but one are equal
+    keys = np.empty(N, dtype=np.uint64)
+    _sorting.make_keys(x, keys)
+    keys.sort()
+    out = np.empty(N), np.empty(N, dtype=np.uint64), np.empty(0)
+    assert not _sorting.gather_columns(keys, x, np.arange(N, dtype=np.uint64), np.empty(0), *out)
+    assert_sorted(x, np.arange(N))
+
+
 def test_the_work_space_is_small_compared_to_the_columns():
     assert _sorting.work_size(10**7) < 10**7 * 17 / 50
     assert _sorting.work_size(10**9) < 10**9 * 17 / 50
+
+
+def test_the_speed_of_numpy_is_measured(monkeypatch):
+    monkeypatch.undo()  # of `either_sort`
+    sorting.numpy_sorts_fast.cache_clear()
+    for seconds, fast in ((1e-6, True), (1e-3, False)):
+        clock = iter(np.arange(100) * seconds)
+        monkeypatch.setattr(sorting.time, "perf_counter", lambda clock=clock: float(next(clock)))
+        assert sorting.numpy_sorts_fast() is fast
+        sorting.numpy_sorts_fast.cache_clear()

@@ -273,6 +273,19 @@ def test_invalid_rows_among_labels_raise_an_error_that_names_the_row(increasing)
             sf.fit(x, y, increasing=increasing)
 
 
+@pytest.mark.parametrize("crowded", [False, True])
+def test_buckets_with_more_than_65535_labels_are_counted(crowded):
+    n, labels = 3 * N, np.tile(LABELS, 3)
+    rows, _ = rows_and_scale(np.full(n, 0.5), labels, None)
+    table = survey.survey(rows, cells.make_map(cells.sorted_sample(U), 10), [slice(0, n)], crowded=crowded)
+    assert table.sum() == n + (int(labels.sum()) << 32)
+
+
+def test_a_sample_shows_that_buckets_are_crowded():
+    assert survey.greatest_share(np.array([0, 1, 1, 1, 5], dtype=np.int32)) == 0.6
+    assert survey.greatest_share(np.empty(0, dtype=np.int32)) == 0
+
+
 def test_infinite_scores_among_labels_are_valid():
     x = changed(U, np.inf)
     ranked = np.argsort(x)
