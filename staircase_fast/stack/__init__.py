@@ -13,9 +13,9 @@ rows that can be step boundaries, and only those are sorted and pushed.
     finish   sort the gathered rows, and push all in order   _finish.pyx
 
 Up to 200,000 rows (120,000 labels), checks, sort and stack are one compiled call (`_small.pyx`, `_small_rows.pxd`,
-`_small_fit.pxd`); groups use it too.  Where NumPy sorts integers fast, it sorts keys (`_keys.pxd`); otherwise rows go to
-buckets (`_sort.pxd`, `_scatter.pxd`).  Losses that need the order use `sorting.py`.  `update_rule.py` is the stack for
-a user's own update rule.
+`_small_fit.pxd`); groups use it too.  Where NumPy sorts integers fast, it sorts keys (`_keys.pxd`); elsewhere rows are
+sorted in buckets (`_sort.pxd`, `_scatter.pxd`).  Losses that need the order use `sorting.py`.  `update_rule.py` is the
+stack for a user's own update rule.
 
 Tests: tests/stack.
 """
