@@ -14,7 +14,7 @@ Preconditions: n >= 1, contiguous columns, no NaN, finite targets and weights, w
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from staircase_fast.arithmetic._branchless cimport prefetch
+from staircase_fast.arithmetic._branchless cimport prefetch, prefetch_column
 from staircase_fast.arithmetic._exact cimport Scale, add_sums, unpacked
 from staircase_fast.arithmetic._row_sums cimport Pending
 from staircase_fast.arithmetic._types cimport BATCH, bits_of, double_of, floating, number
@@ -92,6 +92,11 @@ def collect(
                 memcpy(buckets, &given[start], size * sizeof(int32_t))
             else:
                 find_buckets(cells, x + start, size, buckets)
+            prefetch_column(x + start, size * sizeof(floating))
+            if summed:
+                prefetch_column(y + start, size * sizeof(number))
+                if w != NULL:
+                    prefetch_column(w + start, size * sizeof(double))
             n_picked = pick_live(live, size, buckets, n_runs, picked, runs if summed else NULL)
             if atoms.shape[0]:
                 n_picked = drop_atoms(

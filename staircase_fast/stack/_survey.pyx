@@ -10,7 +10,7 @@ is the first to read its rows, and reports whether they are valid.
 from libc.stdint cimport INT16_MAX, INT16_MIN, int16_t, int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from staircase_fast.arithmetic._branchless cimport greater_key, lesser_key, prefetch
+from staircase_fast.arithmetic._branchless cimport greater_key, lesser_key, prefetch, prefetch_column
 from staircase_fast.arithmetic._column_scan cimport are_labels, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating, number
 from staircase_fast.stack._plan cimport SURVEY_CHORD_BUCKETS, plan
@@ -46,6 +46,8 @@ def survey_labels(
                     memcpy(buckets, &given[start], size * sizeof(int32_t))
                 else:
                     find_buckets(cells, &scores[start], size, buckets)
+                prefetch_column(&scores[start], size * sizeof(floating))
+                prefetch_column(ones + start, size * sizeof(number))
                 for i in range(size):
                     words[buckets[i]] += 1 + (<ones_t><uint32_t>ones[start + i] << half)
             start += size
@@ -83,6 +85,10 @@ def survey(
                 memcpy(buckets, &given[start], size * sizeof(int32_t))
             else:
                 find_buckets(cells, &scores[start], size, buckets)
+            prefetch_column(&scores[start], size * sizeof(floating))
+            prefetch_column(y + start, size * sizeof(number))
+            if w != NULL:
+                prefetch_column(w + start, size * sizeof(double))
             for i in range(AHEAD):
                 prefetch(summaries + buckets[i])
             if w != NULL:
