@@ -10,7 +10,7 @@ from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, NAN, fabs
 from libc.stdint cimport int32_t, int64_t
 
-from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch
+from staircase_fast.arithmetic._branchless cimport greater, lesser, prefetch, prefetch_column
 from staircase_fast.arithmetic._column_scan cimport first_nan, has_nan
 from staircase_fast.arithmetic._types cimport BATCH, floating
 from staircase_fast.staircase._count_edges cimport count_edges, has_four_lanes
@@ -50,6 +50,7 @@ cdef inline Py_ssize_t follow(
     cdef bint missing = False
     while start < n and not missing:
         size = min(BATCH, n - start)
+        prefetch_column(queries + start, size * sizeof(floating))
         if linear:
             follow_lines(stairs, index, drawn, queries + start, size, out + start)
             missing = has_nan(queries + start, size)
