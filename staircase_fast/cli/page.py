@@ -162,12 +162,12 @@ def _summary(before: sf.Reliability, after: sf.Reliability) -> str:
     change = f"The mean {name} changes from {number_text(before.mean_score)} to {number_text(after.mean_score)}."
     if 0 < before.miscalibration < float("inf") and after.miscalibration <= before.miscalibration:
         share = 1 - after.miscalibration / before.miscalibration
-        return f"{change} Calibration removes {share:.1%} of the miscalibration."
+        return f"{change} Calibration removes {100 * share:.1f}\N{NO-BREAK SPACE}% of the miscalibration."
     return change
 
 
 def _spelled(name: str) -> str:
-    return name.replace("_", " ").replace("p value", "p-value")
+    return name.replace("_", " ").replace("p value", "p\N{NON-BREAKING HYPHEN}value")
 
 
 def _cell(text: object) -> str:
