@@ -178,7 +178,7 @@ def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
 
 
 def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> Any:
-    """Some columns of all rows, at least one row.  The title is that of the progress bar."""
+    """Some columns of all rows; None if there are no rows.  The title is that of the progress bar."""
     import pyarrow as pa
 
     with open_table(file) as source, progress(source, title) as bar:
@@ -186,9 +186,7 @@ def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> 
         for batch in read_batches(source, columns):
             batches.append(batch)
             bar.update(len(batch))
-        if not any(map(len, batches)):
-            raise InvalidInputError("", "there are no rows")
-        return pa.Table.from_batches(batches)
+        return pa.Table.from_batches(batches) if any(map(len, batches)) else None
 
 
 def column_index(names: list[str], column: str) -> int:

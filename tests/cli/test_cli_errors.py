@@ -30,7 +30,7 @@ folder = pytest.fixture(folder_with_problem)
         ("score,label\n0.1,2\n", ["--loss", "log"], "column 'label' must be in [0, 1] for log_loss; got 2.0 in row 0."),
         ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 in row 0."),
         ("score,label\n", [], "a.csv: there are no rows."),
-        ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
+        ("score,label\n", ["--streaming"], "a.csv: column 'score' must have at least one row; got none."),
         ("", [], "a.csv: the first line must name the columns; the file is empty."),
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: the text cannot be parsed; Expected 2 columns, got 3: 1,2,3 in row 0."),
