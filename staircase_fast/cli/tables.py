@@ -209,7 +209,9 @@ def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterabl
     try:
         names = next(csv.reader(lines, delimiter=file.delimiter), [])
     except (csv.Error, UnicodeDecodeError) as error:
-        raise InvalidInputError("", "the first line must name the columns", found=str(error)) from None
+        is_binary = file.path == "-" and isinstance(error, UnicodeDecodeError)
+        hint = "Use --format if the pipe is not CSV." if is_binary else ""
+        raise InvalidInputError("", "the first line must name the columns", found=str(error), hint=hint) from None
     if not names:
         raise InvalidInputError("", "the first line must name the columns", found="the file is empty")
 
