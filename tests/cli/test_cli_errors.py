@@ -92,6 +92,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         "certify data.csv --model m.json --group id": "m.json: the model has no groups; got --group id.",
     }.items():
         assert message in error_of(capsys, *words.split()), words
+    # as of a shell variable that is not set
+    assert error_of(capsys, "fit", "", "--model", "x") == "staircase-fast: '': No such file or directory\n"
     sf.fit_groups([0], [0], [0]).save("map")
     assert "--group" in error_of(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
 
