@@ -34,7 +34,7 @@ TESTS := $(filter-out %/__pycache__,$(wildcard tests/* tests/*/* tests/*/*/*))
 DOCS := $(wildcard docs/*.* docs/*/*.py docs/*/*.md docs/*/*.css docs/*/*/*.rst)
 SPELLED := *.md *.py pyproject.toml Makefile .github asv_benchmarks docs staircase_fast tests
 SDIST := $(PACKAGE) $(TESTS) $(DOCS) $(wildcard asv_benchmarks/*.* asv_benchmarks/benchmarks/*.py) \
-         CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md Makefile .ci/run
+         CHANGELOG.md CITATION.cff CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md Makefile .ci/run
 
 # Variables of the caller's shell must not select another package or another build.
 unexport PYTHONPATH PYTHONHOME STAIRCASE_FAST_DEBUG STAIRCASE_FAST_COVERAGE STAIRCASE_FAST_SANITIZE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -163,6 +164,8 @@ def expand_paths(paths: list[str]) -> list[str]:
             matches = [name for name in inside if _extension_of(name) in _IN_FOLDERS and not _is_hidden(name, path)]
         elif glob.has_magic(path) and not os.path.exists(path):
             matches = [name for name in glob.glob(path, recursive=True) if os.path.isfile(name)]
+        elif path != "-" and _extension_of(path) not in _FORMATS and not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         else:
             matches = [path]
         if not matches:

@@ -91,5 +91,5 @@ def run_command(options: argparse.Namespace) -> dict[str, Any]:
 def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
         reason = os.strerror(error.errno)
-        return f"{error.filename}: {reason}" if error.filename else reason
+        return reason if error.filename is None else f"{error.filename or repr('')}: {reason}"
     return " ".join(str(error).split()) or type(error).__name__

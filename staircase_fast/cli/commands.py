@@ -52,15 +52,24 @@ def located(options: argparse.Namespace, rows: Any = None) -> contextlib.Abstrac
 
 
 def read_data(options: argparse.Namespace) -> dict[str, Any]:
-    """Read the columns of the rows of all files: numbers as arrays, groups as an Arrow column."""
+    """Read the columns of the rows of all files: numbers as arrays, groups as an Arrow column.
+
+    Files without rows are removed from `options.files`.
+    """
     names, files = column_names(options), data_files(options)
-    parts, n_rows, options.starts = [], 0, {}
+    parts, paths, n_rows, options.starts = [], [], 0, {}
     for file in progress(files, f"{options.command}, files") if len(files) > 1 else files:
         table = tables.read_table(file, names.values(), f"{options.command}, read")
+        if table is None:
+            continue
         with tables.located(file.name, names):
             parts.append(_by_argument(table, names))
         options.starts[n_rows] = file.name
+        paths.append(file.path)
         n_rows += len(table)
+    if not parts:
+        raise InvalidInputError("", "there are no rows", file=data_name(options))
+    options.files = paths
     check_labels(options)
     if len(parts) == 1:
         return parts[0]

@@ -11,6 +11,8 @@ from typing import Any
 from staircase_fast.calibration.reliability import number_text
 from staircase_fast.cli.tables import located
 
+_LISTED = 10  # entries of a list that are shown as text
+
 
 class _NoTerminal:
     """A stream that does not report that it is a terminal, so no library draws a progress bar on it."""
@@ -75,7 +77,8 @@ def as_text(result: dict[str, Any], indent: str = "") -> str:
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{indent}{title}", *_table(value, indent + "  ")]
         elif isinstance(value, list):
-            lines.append(f"{indent}{title:<{width}}{', '.join(map(str, value)) or 'none'}")
+            more = f" and {len(value) - _LISTED:,} more" if len(value) > _LISTED else ""
+            lines.append(f"{indent}{title:<{width}}{', '.join(map(str, value[:_LISTED])) or 'none'}{more}")
         elif value is not None:
             lines.append(f"{indent}{title:<{width}}{shown(value)}")
     return "\n".join(lines)

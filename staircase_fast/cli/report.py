@@ -23,6 +23,7 @@ from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.storage import files
 
 NUMBERS = ("mean_score", "miscalibration", "discrimination", "uncertainty", "calibration_error")
+_SEGMENTS = 10  # that are listed as text
 _SIMULATED_ROWS = 10**8  # for the errors of calibrated scores; the same for all segments together
 
 
@@ -97,9 +98,11 @@ def report(options: argparse.Namespace) -> commands.Result:
         "before": made.found.numbers[0],
         "after": made.found.numbers[1],
     }
+    listed = made.segments if options.json else made.segments[:_SEGMENTS]
+    title = "segments" if len(listed) == len(made.segments) else f"first_{_SEGMENTS}_segments"
     for which, name in enumerate(("before", "after")):
-        if made.segments:
-            result[f"segments_{name}"] = [segment.row(which) for segment in made.segments]
+        if listed:
+            result[f"{title}_{name}"] = [segment.row(which) for segment in listed]
     return result | {"output": options.output, "plot": options.plot}
 
 

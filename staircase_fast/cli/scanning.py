@@ -120,10 +120,10 @@ def _scans(
             if n_rows < bar.n or stage != stage_shown:  # a new scan
                 bar.reset(total)
                 stage_shown = stage
-            bar.set_description(f"{options.command}, {stage}", refresh=False)
+            bar.set_description_str(f"{options.command}, {stage}", refresh=False)
             bar.update(n_rows - bar.n)
 
-        with tables.located(tables.table_file(options.files[0], options.format, options.delimiter).name):
+        with tables.located(tables.table_file(options.files[0], options.format, options.delimiter).name, names):
             yield source, labels, progress
 
 
@@ -161,8 +161,6 @@ def _read_file(file: tables.TableFile, names: dict[str, str], groups: _Groups | 
         for table in tables.read_batches(source, names.values()):
             yield _as_tuple(Batch(table, file.name, offset), names, groups, is_text=file.is_text)
             offset += len(table)
-        if not offset:
-            raise InvalidInputError("", "there are no rows")
 
 
 def _converted(part: Part, names: dict[str, str], groups: _Groups | None) -> Iterator[Batch]:

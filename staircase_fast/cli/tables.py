@@ -178,7 +178,7 @@ def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
 
 
 def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> Any:
-    """Some columns of all rows, at least one row.  The title is that of the progress bar."""
+    """Some columns of all rows; None if there are no rows.  The title is that of the progress bar."""
     import pyarrow as pa
 
     with open_table(file) as source, progress(source, title) as bar:
@@ -186,9 +186,7 @@ def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> 
         for batch in read_batches(source, columns):
             batches.append(batch)
             bar.update(len(batch))
-        if not any(map(len, batches)):
-            raise InvalidInputError("", "there are no rows")
-        return pa.Table.from_batches(batches)
+        return pa.Table.from_batches(batches) if any(map(len, batches)) else None
 
 
 def column_index(names: list[str], column: str) -> int:
@@ -211,7 +209,9 @@ def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterabl
     try:
         names = next(csv.reader(lines, delimiter=file.delimiter), [])
     except (csv.Error, UnicodeDecodeError) as error:
-        raise InvalidInputError("", "the first line must name the columns", found=str(error)) from None
+        is_binary = file.path == "-" and isinstance(error, UnicodeDecodeError)
+        hint = "Use --format if the pipe is not CSV." if is_binary else ""
+        raise InvalidInputError("", "the first line must name the columns", found=str(error), hint=hint) from None
     if not names:
         raise InvalidInputError("", "the first line must name the columns", found="the file is empty")
 

@@ -85,7 +85,7 @@ static struct {
 #undef SF_FIELD
 
 /* One function out of the capsules of the module, or -1 and a Python error. */
-static int staircase_fast_find(PyObject *capsules, const char *name, const char *signature, void *function)
+static inline int staircase_fast_find(PyObject *capsules, const char *name, const char *signature, void *function)
 {
     PyObject *capsule = PyDict_GetItemString(capsules, name);
     void *found;
@@ -100,7 +100,7 @@ static int staircase_fast_find(PyObject *capsules, const char *name, const char 
 }
 
 /* Needs the GIL; returns 0, or -1 and a Python error. */
-static int staircase_fast_import(void)
+static inline int staircase_fast_import(void)
 {
     PyObject *capsules, *module = PyImport_ImportModule("staircase_fast.cython_api");
     int failed = 0;

@@ -1,8 +1,7 @@
 # Slopes and values of a loss for many samples.
 #
 # `fill` is compiled for each loss, so that the formulas of `_functionals.pxd` are inlined into its loops.  A user's
-# compiled function is one more loop.  A new loss needs a line in `Kind` and `functional`, and a branch in `evaluate`
-# and `fill_slopes`.
+# compiled function is one more loop.  CONTRIBUTING.md lists what a new loss needs here.
 
 from libc.math cimport INFINITY, fabs
 

@@ -12,8 +12,10 @@ import sys
 from typing import Any, NamedTuple, NoReturn
 
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
+from staircase_fast.losses.builtin import __all__ as built_in
 
-PLAIN, WITH_DATA = 13, 14  # numbers in `_slopes.pxd`
+PLAIN = len(built_in)  # in `Kind` of `_slopes.pxd`, the kinds of compiled functions follow the built-in losses
+WITH_DATA = PLAIN + 1
 _SIGNATURES = {"double(double,double)": PLAIN, "double(double,double,void*)": WITH_DATA}
 _ARGUMENTS = {
     (ctypes.c_double, ctypes.c_double): PLAIN,

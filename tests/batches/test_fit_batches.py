@@ -177,7 +177,7 @@ def test_files_in_a_folder_that_are_no_tables_are_ignored(tmp_path):
         (([],), "`scores` must have at least one row; got none"),
         ((3,), "`source` must be files, a dataset"),
         (("nothing-here-*.parquet", "s", "y"), r"nothing-here-\*.parquet: there are no Parquet"),
-        (("rows.xlsx", "s", "y"), "`source` must be files with one of the extensions"),
+        ((__file__, "s", "y"), "`source` must be files with one of the extensions"),
         (([{"s": [1], "y": [1]}],), "`score` must be the name of a column; got None"),
         (([{"s": [1], "y": [1]}], "s", "z"), r"batch 0: there is no column 'z'; the columns are 's', 'y'\.$"),
         (([([1],)],), "batch 0: `source` must have batches"),
@@ -189,6 +189,12 @@ def test_files_in_a_folder_that_are_no_tables_are_ignored(tmp_path):
 def test_invalid_sources(arguments, message):
     with pytest.raises(sf.InvalidInputError, match=message):
         sf.fit_batches(*arguments)
+
+
+@pytest.mark.parametrize("name", ["nothing-here", "nothing-here.xlsx", "nothing-here.csv", "nothing-here.parquet"])
+def test_a_path_that_does_not_exist_is_named(name):
+    with pytest.raises(FileNotFoundError, match=name):
+        sf.fit_batches(name, "s", "y")
 
 
 def test_a_column_that_a_lazy_source_does_not_have_is_an_error(tmp_path):

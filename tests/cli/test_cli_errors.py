@@ -30,7 +30,7 @@ folder = pytest.fixture(folder_with_problem)
         ("score,label\n0.1,2\n", ["--loss", "log"], "column 'label' must be in [0, 1] for log_loss; got 2.0 in row 0."),
         ("score,label,w\n0.1,2,-1\n", ["--weight", "w"], "a.csv: column 'w' must be >= 0; got -1.0 in row 0."),
         ("score,label\n", [], "a.csv: there are no rows."),
-        ("score,label\n", ["--streaming"], "a.csv: there are no rows."),
+        ("score,label\n", ["--streaming"], "a.csv: column 'score' must have at least one row; got none."),
         ("", [], "a.csv: the first line must name the columns; the file is empty."),
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: the text cannot be parsed; Expected 2 columns, got 3: 1,2,3 in row 0."),
@@ -70,7 +70,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
     for words, message in {
         "fit none.parquet --model x": "none.parquet: No such file or directory",
         "fit none.csv --model x": "none.csv: No such file or directory",
-        "fit data --model x": "data: cannot infer the format from the file name; use --format.",
+        "fit data --model x": "data: No such file or directory",
+        "fit not.json --model x": "not.json: cannot infer the format from the file name; use --format.",
         "fit short.parquet --model x": "short.parquet: Parquet magic bytes not found",
         "fit empty.parquet --model x": "empty.parquet: Parquet file size is 0 bytes",
         "fit empty.arrows --model x": "empty.arrows: ",
@@ -91,6 +92,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         "certify data.csv --model m.json --group id": "m.json: the model has no groups; got --group id.",
     }.items():
         assert message in error_of(capsys, *words.split()), words
+    # as of a shell variable that is not set
+    assert error_of(capsys, "fit", "", "--model", "x") == "staircase-fast: '': No such file or directory\n"
     sf.fit_groups([0], [0], [0]).save("map")
     assert "--group" in error_of(capsys, "apply", "data.csv", "--model", "map", "--output", "x.csv")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 from command_line import error_of, folder_with_problem, problem, result_of, run
-from pyarrow import ipc, parquet
+from pyarrow import csv, ipc, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import arguments, tables
@@ -135,3 +135,12 @@ def test_groups_that_are_not_optimal_are_listed(folder, capsys):
         sf.fit_groups([1, 2], fitted, ["a", "b"]).save("map")
         run("certify", "a.csv", "--group", "g", "--model", "map")
         assert f"groups failed       {shown}\n" in capsys.readouterr().out
+
+
+def test_the_first_of_many_groups_that_failed_are_printed(folder, capsys):
+    csv.write_csv(pa.table({"score": [0, 1] * 12, "label": [0, 1] * 12, "g": sorted([*range(12)] * 2)}), "a.csv")
+    sf.fit_groups([0, 1] * 12, [0, 2] * 12, sorted([*range(12)] * 2)).save("map")
+    words = "certify", "a.csv", "--group", "g", "--model", "map"
+    assert run(*words) == arguments.NOT_OPTIMAL
+    assert "groups failed       0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more\n" in capsys.readouterr().out
+    assert result_of(capsys, *words)[1]["groups_failed"] == [*range(12)]

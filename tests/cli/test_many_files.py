@@ -154,11 +154,46 @@ def test_errors_of_rows_of_several_files_name_the_file_and_the_row(days, capsys)
     sf.fit_groups(problem()["score"], problem()["label"], problem()["city"]).save("map")
     message = error_of(capsys, "report", "days", "--group", "city", "--model", "map")
     assert "days/b.parquet: Group 'bonn' (row 8) was not fitted." in message
-    Path("days/c.csv").write_text("score,label,city\n")
-    assert "days/c.csv: there are no rows." in error_of(capsys, "report", "days", "--group", "city")
     assert "none.csv: No such file or directory" in error_of(capsys, "report", "days/a.csv", "none.csv")
     message = error_of(capsys, "report", "days/*.parquet", "--positive", "ja")
     assert "days/b.parquet and 1 more: column 'label' must have the value 'ja' of --positive in some row" in message
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit"],
+        ["fit", "--group", "city"],
+        ["fit", "--loss", "quantile"],
+        ["certify"],
+        ["certify", "--loss", "quantile"],
+        ["report", "--group", "city"],
+    ],
+)
+def test_files_without_rows_are_ignored_among_others(days, capsys, words, form):
+    command, *more = words
+    if command == "certify" and more:
+        assert run("fit", "days", "--model", "m.json", *more) == 0
+    capsys.readouterr()
+    words = command, "--model", "m.json" if command != "fit" else "new", *more
+    expected = result_of(capsys, words[0], "days", *words[1:])[1]
+    writer = csv.write_csv if form == "csv" else parquet.write_table
+    for name in ("0", "bb", "z"):
+        writer(problem(0), f"days/{name}.{form}")
+    found = result_of(capsys, words[0], "days", *words[1:])[1]
+    assert found["rows"] == 300
+    assert found | {"seconds": 0} == expected | {"seconds": 0}
+    message = error_of(capsys, words[0], f"days/0.{form}", f"days/z.{form}", *words[1:])
+    assert f"days/0.{form}" in message
+    assert "there are no rows" in message or "must have at least one row" in message
+
+
+@pytest.mark.parametrize("command", ["fit", "certify", "apply", "report"])
+def test_a_path_that_does_not_exist_is_named(days, capsys, command):
+    more = ["--output", "made"] if command == "apply" else []
+    message = error_of(capsys, command, "days/a.csv", "tomorrow", "--model", "m.json", *more)
+    assert message == "staircase-fast: tomorrow: No such file or directory\n"
 
 
 def test_groups_of_text_files_have_the_type_of_those_in_other_files(days, capsys):

@@ -31,6 +31,14 @@ def test_pipes_are_read_and_written(folder, capsys, monkeypatch):
     assert "rows                500\n" in capsys.readouterr().err
 
 
+def test_the_format_of_a_pipe_that_is_not_csv_must_be_given(folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("data.parquet").read_bytes())))
+    assert run("fit", "-", "--model", "m.json") == arguments.REFUSED
+    assert "Use --format if the pipe is not CSV." in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("data.parquet").read_bytes())))
+    assert run("fit", "-", "--model", "m.json", "--format", "parquet") == 0
+
+
 @POSIX
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
 def test_named_pipes_can_be_read_and_written(folder, form):

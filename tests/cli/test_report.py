@@ -296,14 +296,12 @@ def test_the_page_with_bands_has_one_small_picture(folder, tmp_path, capsys):
     path = Path(tmp_path / "page.html")
     parquet.write_table(parquet.read_table(folder / "new.parquet")[:200], tmp_path / "few.parquet")
     report(capsys, tmp_path / "few.parquet", "--bands", "consistency", "--output", path)
-    picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
+    picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text("utf-8"))
     assert b"<svg" in base64.b64decode(picture)
     assert path.stat().st_size < 500_000
-    assert (
-        "Shaded: 90\N{NO-BREAK SPACE}% consistency band, simultaneous. If the scores are calibrated, their curve"
-        in path.read_text()
-    )
-    assert "has p-value" in path.read_text()
+    text = path.read_text("utf-8")
+    assert "Shaded: 90\N{NO-BREAK SPACE}% consistency band, simultaneous. If the scores are calibrated, their" in text
+    assert "has p-value" in text
     report(capsys, tmp_path / "few.parquet", "--bands", "pointwise", "--output", path)
     assert "The band contains the true curve at any one score, in large samples, with" in path.read_text()
     assert "has p-value" not in path.read_text()

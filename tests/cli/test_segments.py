@@ -12,6 +12,7 @@ from pyarrow import csv, parquet
 
 import staircase_fast as sf
 from staircase_fast.cli import demo, pictures
+from staircase_fast.cli import report as command
 
 pytestmark = pytest.mark.long
 COLUMNS = [
@@ -72,6 +73,19 @@ def test_the_table_is_printed(data, capsys):
     place = lines.index("segments after")
     assert lines[place + 1].split()[:4] == ["segment", "rows", "mean", "score"]
     assert lines[place + 2].split()[:2] == ["2", str((data["seg"] == 2).sum())]
+
+
+def test_the_first_of_many_segments_are_printed_and_json_has_all(data, capsys, monkeypatch):
+    monkeypatch.setattr(command, "_SEGMENTS", 3)
+    words = "report", "data.parquet", "--model", "m.json", "--group", "seg"
+    assert run(*words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first, second = lines.index("first 3 segments before"), lines.index("first 3 segments after")
+    assert second == first + 5
+    found = result_of(capsys, *words)[1]
+    assert len(found["segments_after"]) == 5
+    keys = [str(row["segment"]) for row in found["segments_after"][:3]]
+    assert [line.split()[0] for line in lines[second + 2 : second + 5]] == keys
 
 
 def test_the_page_has_a_table_and_diagrams_with_bands_and_a_legend(data, capsys, monkeypatch):

@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,21 @@ def test_the_files_of_the_page_compile_and_print_what_it_shows(files, tmp_path):
         (tmp_path / name).write_text(content, encoding="utf-8")
     run("setup.py", "--quiet", "build_ext", "--inplace", folder=tmp_path)
     assert run("use.py", folder=tmp_path) == output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="flags of gcc and clang")
+@pytest.mark.parametrize(
+    ("name", "compiler"), [("in_c.c", "cc"), ("types.c", "cc"), ("in_cpp.cpp", "c++"), ("types.cpp", "c++")]
+)
+def test_c_code_compiles_without_warnings(files, tmp_path, name, compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    only_types = '#include "staircase_fast.h"\nint is_given(const sf_staircase *stairs) { return stairs != NULL; }\n'
+    (tmp_path / name).write_text(files.get(name, only_types), encoding="utf-8")
+    flags = "-Wall", "-Wextra", "-Werror", "-c", "-o", os.devnull, "-isystem", sysconfig.get_path("include")
+    command = [compiler, *flags, f"-I{sf.get_include()}", name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_table_lists_all_statuses():
