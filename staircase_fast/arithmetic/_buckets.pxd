@@ -8,7 +8,7 @@
 # Preconditions: n >= 1, any values.
 
 from libc.math cimport INFINITY, floor, isfinite
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._buckets_avx2 cimport Bucket, RangeScan, fill_bucket_avx2, fill_buckets_avx2
@@ -17,6 +17,23 @@ from staircase_fast.arithmetic._simd cimport (
     pair_second, pair_size, pair_times,
 )
 from staircase_fast.arithmetic._types cimport number
+
+cdef extern from *:
+    """
+    /* Sum, least and greatest of 16 bytes; compilers vectorise the loop. */
+    static inline void staircase_scan_bytes(const uint8_t *values, double *found) {
+        uint8_t lo = 255, hi = 0;
+        uint32_t sum = 0;
+        int i;
+        for (i = 0; i < 16; i++) {
+            sum += values[i];
+            lo = values[i] < lo ? values[i] : lo;
+            hi = values[i] > hi ? values[i] : hi;
+        }
+        found[0] = sum, found[1] = lo, found[2] = hi;
+    }
+    """
+    void scan_bytes "staircase_scan_bytes" (const uint8_t *values, double *found) noexcept nogil
 
 cdef enum:
     BUCKET_ROWS = 16      # consecutive rows in a bucket of sorted data
@@ -198,7 +215,14 @@ cdef inline void fill_bucket(
 ) noexcept nogil:
     """Sum n rows."""
     cdef double copy[MOST_COPIED]
+    cdef double found[3]
     cdef Py_ssize_t i
+    if number is uint8_t and weights == NULL and n == BUCKET_ROWS:
+        scan_bytes(y, found)
+        out[0] = Bucket(found[0], BUCKET_ROWS, found[1], found[2])
+        y_scan.lowest = lesser(found[1], y_scan.lowest)
+        y_scan.highest = greater(found[2], y_scan.highest)
+        return
     if vectors and n >= VECTOR_ROWS and (number is double or n <= MOST_COPIED):
         if number is double:
             fill_bucket_avx2(y, weights, n, out, y_scan, w_scan)

@@ -25,64 +25,56 @@ cdef inline void push_rows(
             push_reals(stack, y, NULL, NULL, False, i, end)       # constants: compilers make a faster copy
 
 
-cdef inline void push_integers(
-    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
-) noexcept nogil:
-    """Push the rows [i, end): each is a block, tied ones together; without ties, in runs."""
-    cdef Py_ssize_t start
-    cdef int64_t s, w, weight = 1
-    if tied == NULL:
-        push_runs(stack, y, weights, i, end)
-        return
-    while i < end:
-        start = i
-        s = 0
-        w = 0
-        while True:
-            if weights != NULL:
-                weight = <int64_t>weights[i]
-            s += <int64_t>y[i] * weight
-            w += weight
-            i += 1
-            if i == end or not tied[i]:
-                break
-        push(stack, y, weights, start, i, s, w, False)
-
-
-cdef inline void push_runs(
-    Stack *stack, const number *y, const double *weights, Py_ssize_t i, Py_ssize_t end
-) noexcept nogil:
-    """Push the rows [i, end) in runs: consecutive rows in which no target is above the one before it share a step.
-
-    Runs are found without branches, which would often be mispredicted.  (Runs of real targets are too short for that.)
-    """
-    cdef Py_ssize_t ends[RUN_ROWS + 1]
-    cdef int64_t s_runs[RUN_ROWS + 1]
-    cdef int64_t w_runs[RUN_ROWS + 1]
-    cdef Py_ssize_t first = i, start = i, stop, n_runs, run
-    cdef int64_t s = 0, w = 0, weight = 1
-    cdef bint starts, decreasing = stack.decreasing
-    while i < end:
-        stop = min(end, i + RUN_ROWS)
-        n_runs = 0                            # complete ones; the last run of a chunk may go on in the next
-        ends[0], s_runs[0], w_runs[0] = i, s, w
-        for i in range(i, stop):
-            starts = i > first and (y[i] < y[i - 1] if decreasing else y[i] > y[i - 1])
-            n_runs += starts
-            if weights != NULL:
-                weight = <int64_t>weights[i]
-            s = (0 if starts else s) + <int64_t>y[i] * weight
-            w = (0 if starts else w) + weight
-            ends[n_runs], s_runs[n_runs], w_runs[n_runs] = i + 1, s, w
-        i = stop
-        for run in range(n_runs if i < end else n_runs + 1):
-            push(stack, y, weights, start, ends[run], s_runs[run], w_runs[run], False)
-            start = ends[run]
-
-
 cdef inline bint rises(const number *y, Py_ssize_t i, bint decreasing) noexcept nogil:
     """Whether target i is above the one before it; below it, if values decrease."""
     return y[i] < y[i - 1] if decreasing else y[i] > y[i - 1]
+
+
+cdef inline void push_integers(
+    Stack *stack, const number *y, const double *weights, const uint8_t *tied, Py_ssize_t i, Py_ssize_t end
+) noexcept nogil:
+    """Push the rows [i, end) in runs that share a step: tied rows, or rows in which no target is above the one before.
+
+    Runs are found without branches, which would often be mispredicted.  (Runs of real targets are too short for that.)
+    """
+    cdef Py_ssize_t begins[RUN_ROWS + 1]
+    cdef int64_t s_before[RUN_ROWS + 1]       # sums of the rows before the run
+    cdef int64_t w_before[RUN_ROWS + 1]
+    cdef Py_ssize_t stop, run, n_runs
+    cdef int64_t s, w = 1
+    cdef bint decreasing = stack.decreasing, begin
+    if i == end:
+        return
+    if weights != NULL:
+        w = <int64_t>weights[i]
+    s = <int64_t>y[i] * w
+    begins[0], s_before[0], w_before[0] = i, 0, 0
+    i += 1
+    while begins[0] < end:
+        stop = min(end, i + RUN_ROWS - 1)
+        n_runs = 1
+        for i in range(i, stop):
+            begins[n_runs], s_before[n_runs] = i, s
+            begin = rises(y, i, decreasing)
+            if tied != NULL:
+                begin = (begin | tied[i - 1] | (tied[i + 1] if i + 1 < end else 0)) & (tied[i] ^ 1)
+            if weights == NULL:
+                s += <int64_t>y[i]
+            else:
+                w_before[n_runs] = w
+                s += <int64_t>y[i] * <int64_t>weights[i]
+                w += <int64_t>weights[i]
+            n_runs += begin
+        i = stop
+        if i == end:                          # the last run is complete
+            begins[n_runs], s_before[n_runs], w_before[n_runs] = i, s, w
+            n_runs += 1
+        for run in range(n_runs - 1):
+            push(
+                stack, y, weights, begins[run], begins[run + 1], s_before[run + 1] - s_before[run],
+                begins[run + 1] - begins[run] if weights == NULL else w_before[run + 1] - w_before[run], False
+            )
+        begins[0], s_before[0], w_before[0] = begins[n_runs - 1], s_before[n_runs - 1], w_before[n_runs - 1]
 
 
 cdef inline void push_reals(

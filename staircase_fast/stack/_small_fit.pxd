@@ -29,6 +29,7 @@ from staircase_fast.stack._stack cimport Stack, finish, push
 cdef enum:
     MOST_DIGITS = 65536
     CROWD = 8                 # a digit with more than one in CROWD rows: divide by rank
+    LABELS_FOR_A_PLAN = 2048
     ROWS_FOR_A_PLAN = 64      # fewer rows are pushed one by one
 
 # Work space with one entry per row, unless noted.
@@ -145,7 +146,9 @@ cdef inline void fit_ascending(
 cdef inline void merge_sorted(
     Task *task, const number *y, const double *w, const uint8_t *tied, Py_ssize_t n, bint summarised
 ) noexcept nogil:
-    cdef uint8_t *live = task.room.live if n >= ROWS_FOR_A_PLAN and task.stack.scale.tame else NULL
+    cdef uint8_t *live = NULL
+    if n >= LABELS_FOR_A_PLAN and tied == NULL if number is uint8_t else n >= ROWS_FOR_A_PLAN and task.stack.scale.tame:
+        live = task.room.live
     merge_rows(&task.stack, y, w, tied, n, task.lo, task.hi, live, summarised)
     task.room.starts[task.stack.n] = n
 
@@ -166,9 +169,7 @@ cdef inline void fit_sorted(Task *task, Py_ssize_t n, uint64_t first, sortable *
     cdef Py_ssize_t step
     clear_stack(task)
     if sortable is RankedKey:
-        push_labels(&task.stack, &task.room, rows, n)
-        finish(&task.stack, task.columns.labels, NULL, <int64_t>0, n, task.lo, task.hi)
-        starts[task.stack.n] = n
+        merge_labels(task, n, rows)
     else:
         merge_reals(task, n, rows)
     for step in range(task.stack.n):
@@ -239,34 +240,18 @@ cdef inline double count_digits(
     return scale if most[0] <= max(FEW, n // CROWD) else 0.0
 
 
-cdef inline void push_labels(Stack *stack, Room *room, const RankedKey *words, Py_ssize_t n) noexcept nogil:
-    """Push runs of rows.  Tied rows are a run of their own."""
-    cdef uint32_t *begins = <uint32_t *>room.spare
-    cdef uint32_t *sums = begins + n + 1
-    cdef uint8_t *tied = room.tied            # tied[n] overlaps known[0], which is not used for int64 sums
-    cdef uint32_t ones = words[0].rank & 1
-    cdef uint64_t flip = 1 if stack.decreasing else 0
-    cdef Py_ssize_t i, run, n_runs = 1
-    tied[0] = tied[n] = 0
+cdef inline void merge_labels(Task *task, Py_ssize_t n, const RankedKey *keys) noexcept nogil:
+    cdef uint8_t *labels = <uint8_t *>task.room.spare
+    cdef uint8_t *tied = task.room.tied
+    cdef uint8_t found = 0
+    cdef Py_ssize_t i
+    labels[0] = keys[0].rank & 1
+    tied[0] = 0
     for i in range(1, n):
-        tied[i] = (words[i].rank ^ words[i - 1].rank) < 2
-    begins[0] = 0
-    sums[0] = 0
-    for i in range(1, n):
-        begins[n_runs] = <uint32_t>i
-        sums[n_runs] = ones
-        # a rise: label 1 after label 0; if values decrease, 0 after 1
-        n_runs += (tied[i] ^ 1) & (
-            <uint8_t>((words[i].rank ^ flip) & ~(words[i - 1].rank ^ flip) & 1) | tied[i - 1] | tied[i + 1]
-        )
-        ones += words[i].rank & 1
-    begins[n_runs] = <uint32_t>n
-    sums[n_runs] = ones
-    for run in range(n_runs):
-        push(
-            stack, <const uint8_t *>NULL, NULL, begins[run], begins[run + 1], <int64_t>(sums[run + 1] - sums[run]),
-            <int64_t>(begins[run + 1] - begins[run]), False
-        )
+        labels[i] = keys[i].rank & 1
+        tied[i] = (keys[i].rank ^ keys[i - 1].rank) < 2
+        found |= tied[i]
+    merge_sorted(task, <const uint8_t *>labels, NULL, tied if found else NULL, n, False)
 
 
 cdef inline void merge_reals(Task *task, Py_ssize_t n, const ranked *rows) noexcept nogil:
