@@ -299,8 +299,9 @@ def test_the_page_with_bands_has_one_small_picture(folder, tmp_path, capsys):
     picture, _ = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', path.read_text())
     assert b"<svg" in base64.b64decode(picture)
     assert path.stat().st_size < 500_000
-    assert "Shaded: 90 % consistency band, simultaneous. If the scores are calibrated, their curve" in path.read_text()
-    assert "has p-value" in path.read_text()
+    text = path.read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert "Shaded: 90 % consistency band, simultaneous. If the scores are calibrated, their curve" in text
+    assert "has p-value" in text
     report(capsys, tmp_path / "few.parquet", "--bands", "pointwise", "--output", path)
     assert "The band contains the true curve at any one score, in large samples, with" in path.read_text()
     assert "has p-value" not in path.read_text()
