@@ -13,8 +13,8 @@ from staircase_fast import __version__
 from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.cli.tables import FORMATS
 from staircase_fast.errors import InvalidInputError
-from staircase_fast.inputs.options import check_bounds, did_you_mean
-from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_class, loss_of
+from staircase_fast.inputs.options import check_bounds, did_you_mean, refuse_choice
+from staircase_fast.losses import BY_NAME, SYNONYMS, WITHOUT_DEFAULT, Loss, loss_class, loss_of
 from staircase_fast.typing import Dialect
 
 USAGE = 2  # the exit code of invalid arguments
@@ -155,6 +155,17 @@ def _loss(text: str) -> Loss:
 
 
 @_option
+def _score(text: str) -> str | Loss:
+    """The loss that `report` decomposes."""
+    if text == "brier":
+        return text
+    if text.partition(":")[0] not in BY_NAME:
+        refuse_choice("loss", text, ("brier", *BY_NAME), SYNONYMS)
+    loss: Loss = _loss(text)
+    return loss
+
+
+@_option
 def _bounds(text: str) -> tuple[float | None, float | None]:
     """A pair from LO,HI; either number may be missing."""
     try:
@@ -172,14 +183,14 @@ def _delimiter(text: str) -> str:
     return delimiter
 
 
-def _count(text: str) -> int:
+def _count(text: str, others: str = "") -> int:
     if not text.strip().isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1{others}; got {text!r}")
     return int(text)
 
 
 def _threads(text: str) -> int:
-    return -1 if text.strip() == "-1" else _count(text)
+    return -1 if text.strip() == "-1" else _count(text, ", or -1 for all cores")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -236,7 +247,7 @@ def _add_report(commands: Any) -> None:
     report = _add_reader(commands, "report", purpose, group=groups)
     report.add_argument("--model", help="a model that fit wrote; by default, one is fitted to the rows of DATA")
     report.add_argument(
-        "--loss", type=lambda text: text if text == "brier" else _loss(text), default="brier",
+        "--loss", type=_score, default="brier",
         help="the score that is decomposed: brier (default), log, squared or another loss, as in fit",
     )  # fmt: skip
     bands = (

@@ -119,5 +119,5 @@ def refuse_infinite_steps(values: NDArray[np.float64], allowed: tuple[bool, bool
     for value, is_allowed in zip((-math.inf, math.inf), allowed, strict=True):
         step = 0 if (value < 0) == rising else len(values) - 1
         if values[step] == value and not is_allowed:
-            requirement = "must be finite here, e.g. (-10, 10), or (-inf, inf) to allow infinite values"
-            raise InvalidInputError("bounds", requirement, found=f"step {step} would be {value}")
+            hint = "Pass finite numbers, e.g. (-10, 10), or (-inf, inf) to allow infinite values."
+            raise InvalidInputError("bounds", "must be finite here", found=f"step {step} would be {value}", hint=hint)

@@ -12,6 +12,7 @@ from staircase_fast.errors import InvalidInputError
 MAX_BYTES = 1 << 31  # of text, enough for twenty million steps
 ARCHIVE = b"PK"  # first bytes of an archive
 TEMPORARY = ".staircase-"  # prefix of temporary file names
+NOT_THE_NAME = "Pass the text of the file, not its name."  # hint for text that is no JSON, unless it was in a file
 _BYTES_AT_ONCE = 1 << 20
 
 
@@ -97,6 +98,7 @@ def named(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except InvalidInputError as error:
         error.file = os.fspath(path)
+        error.hint = error.hint.replace(NOT_THE_NAME, "")
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError("", str(error).removesuffix("."), file=os.fspath(path)) from None

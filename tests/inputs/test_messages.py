@@ -181,7 +181,7 @@ WRONG_CALLS = {
     "a column of a LazyFrame": (lambda: sf.fit_batches(pl.LazyFrame(TWO), "a", "b"), "^there is no column 'a'"),
     # text that is no JSON
     "a table as JSON": (lambda: sf.Staircase.from_json("score,label\n1,1\n"), r"must be JSON text; .*\(char 0\)\.$"),
-    "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Use `load` to read a file"),
+    "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Pass the text of the file, not its name"),
     "damaged JSON": (lambda: sf.Staircase.from_json('{"format"'), r"delimiter.*\)\.$"),
     "JSON of another class": (lambda: sf.Staircase.from_json(sf.Online().to_json()), "read it with that class"),
 }  # fmt: skip
