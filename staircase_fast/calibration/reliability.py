@@ -181,7 +181,7 @@ class Reliability:
         return (
             f"<Reliability: {self.score_name} {self.mean_score:.6g} = miscalibration {self.miscalibration:.6g} - "
             f"discrimination {self.discrimination:.6g} + uncertainty {self.uncertainty:.6g}; "
-            f"calibration error {self.calibration_error:.6g}, {self.n_samples} rows>"
+            f"calibration error {self.calibration_error:.6g}, {self.n_samples} row{'s' if self.n_samples != 1 else ''}>"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,23 @@ def for_object(argument: str, given: object) -> str:
     if hasattr(given, "toarray"):
         return f"Pass `{argument}.toarray().ravel()`."
     return "Pass a list, an array or a column of numbers." if callable(given) or given is None else ""
+
+
+def plain(entry: Any) -> Any:
+    """An entry of an array as a Python object; Arrow has scalars of its own."""
+    return entry.as_py() if hasattr(entry, "as_py") else entry
+
+
+def first_word(entries: Iterable[Any]) -> int:
+    """The place of the first entry that is neither a number nor text for one; 0 if there is none."""
+    for place, entry in enumerate(map(plain, entries)):
+        if not isinstance(entry, (str, bytes, numbers.Real)):
+            return place
+        try:
+            float(entry)
+        except (TypeError, ValueError, OverflowError):
+            return place
+    return 0
 
 
 def for_entry(argument: str, entry: object) -> str:

@@ -99,17 +99,18 @@ def check_same_length(argument: str, column: Column, other_argument: str, other:
 
 def read_classes(argument: str, classes: ColumnLike, table: Column) -> Column:
     """The class of each row, as the number of its column in a table of scores."""
+    numbers = f"`np.unique({argument}, return_inverse=True)[1]`"
+    hint = f"Pass the column number of each class: {numbers}, if columns are in the order of the classes."
     try:
         codes = read_column(argument, classes)
     except InvalidTypeError as error:
         if isinstance(error.value, str):
-            numbers = f"`np.unique({argument}, return_inverse=True)[1]`"
-            error.hint = f"Pass the column number of each class: {numbers}, if columns are in the order of the classes."
+            error.hint = hint
         raise
     check_same_length("scores", table, argument, codes)
     k = table.shape[1]
     known = (codes >= 0) & (codes < k) & (codes == np.floor(codes))
-    refuse_entries(argument, f"must be classes from 0 to {k - 1}", codes, ~known)
+    refuse_entries(argument, f"must be classes from 0 to {k - 1}", codes, ~known, hint=lambda: hint)
     return codes
 
 

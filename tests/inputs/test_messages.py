@@ -106,6 +106,7 @@ WRONG_CALLS = {
     "groups as dates": (lambda: sf.fit_groups([1], [1], [dt.date(2020, 1, 1)]), "index 0. Convert them to text first"),
     "float groups": (lambda: sf.fit_groups(P, Y, P), "`groups` .* at index 0. Convert floats to integers or text"),
     "one column for fit_columns": (lambda: sf.fit_columns(P, Y), "Use `fit` for one column"),
+    "classes from 1": (lambda: sf.calibration_errors(TWO, Y + 1), r"got 2 at .* `np.unique\(targets, return_inv"),
     "class numbers for fit_columns": (lambda: sf.fit_columns(TWO, Y), "np.equal.outer"),
     "ragged lists": (lambda: sf.fit([[1], [2, 3]], [0, 1]), r"setting an array element .*[^.]\.$"),
     # objects that are no columns
@@ -126,6 +127,9 @@ WRONG_CALLS = {
     "Arrow times": (lambda: sf.fit(pa.array([dt.datetime(2020, 1, 1)]), [1]), "Convert times"),  # noqa: DTZ001
     "durations": (lambda: sf.fit(np.array([5], "m8[s]"), [1]), r"np.timedelta64\(5,'s'\) .*Convert durations"),
     "text": (lambda: sf.fit(P.astype(str), Y), r"got '0.63.*`np.asarray\(scores, dtype=float\)`"),
+    "a word among numbers": (lambda: sf.fit(["0.1", "low"], [0, 1]), r"got 'low' at index 1."),
+    "a word among Arrow's": (lambda: sf.fit(pa.array(["1", "x"]), [0, 1]), r"got 'x' at index 1."),
+    "an object among words": (lambda: sf.fit(np.array(["1", 2, "x"], object), [0, 1, 1]), r"got 'x' at index 2"),
     "words": (lambda: STAIRS.predict(["high"]), r"got 'high' at index 0. Convert text to numbers\.$"),
     "records": (lambda: sf.fit(np.zeros(2, [("p", "f8")]), [0, 1]), r"Pass one of its fields: `scores\['p'\]`"),
     "periods": (lambda: sf.fit(pd.Series(pd.period_range("2020", periods=1)), [1]), r"Period\(.* at index 0\.$"),
