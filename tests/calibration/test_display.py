@@ -107,6 +107,14 @@ def test_the_legend_says_what_a_band_promises(ax):
     assert " ".join(text.split("\n")[1:]) == shown.reliability.bands.promise
 
 
+def test_a_long_legend_leaves_room_for_several_curves():
+    p, y = rows()
+    first = Display.from_predictions(y, p, name="model A", bands="confidence")
+    Display.from_predictions(y, p**2, name="model B", ax=first.ax_)
+    first.figure_.draw_without_rendering()
+    assert first.ax_.get_position().width > 0.5
+
+
 def test_histograms_and_numbers_are_drawn_on_request(ax):
     p, y = rows()
     shown = Display.from_predictions(y, p, ax=ax, plot_options={"histogram": True, "numbers": True, "color": "red"})
