@@ -13,10 +13,12 @@ from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order,
 from staircase_fast.errors import DROP_ROWS, InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import check_weights, refuse_nan
 from staircase_fast.losses import units
 from staircase_fast.losses.base import Loss
 from staircase_fast.losses.parameters import range_text
+from staircase_fast.typing import Bounds
 
 _FIT_ARGUMENTS = ("targets", "sample_weight")
 _FIRST_ROWS = 1024
@@ -98,6 +100,15 @@ def check_parameter_length(loss: Loss, n: int) -> None:
         if np.ndim(column) and len(column) != n:
             found = f"{verb} {len(column)} for {n} rows"
             raise InvalidInputError(argument, "of the loss must have one entry per row", found=found)
+
+
+def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
+    """The bounds of values: the range of the loss, within the given bounds."""
+    (low, high), (least, greatest) = check_bounds(bounds), loss.value_range
+    if low > greatest or high < least:
+        requirement = f"must include values {range_text(least, greatest)} for {loss.name}"
+        raise InvalidInputError("bounds", requirement, value=bounds)
+    return max(low, least), min(high, greatest)
 
 
 def check_is_comparable(loss: Loss) -> None:

@@ -65,6 +65,17 @@ WRONG_CALLS = {
     "labels 1 and 2": (lambda: sf.fit(P, Y + 1, loss="log"), "If 2 is the class .* `np.equal\\(targets, 2\\)`"),
     "labels of one value": (lambda: sf.fit(P, Y * 0 + 2, loss="log"), r"got 2 at index 0\.$"),
     "targets that are no labels": (lambda: sf.fit(P, LOGITS, loss="log"), r"at index 1\.$"),
+    "bounds beyond all probabilities": (
+        lambda: sf.fit(P, Y, loss="log", bounds=(2, 3)),
+        r"^`bounds` must include values in \[0, 1\] for log_loss; got \(2, 3\)\.$",
+    ),
+    "bounds below all rates": (
+        lambda: sf.fit_groups(P, Y, Y, loss="poisson_deviance", bounds=(-2, -1)), "include values >= 0 for poisson"
+    ),
+    "bounds below all means": (lambda: sf.Anytime(P, Y + 1, loss="gamma_deviance", bounds=(-2, 0)), "> 0 for gamma"),
+    "bounds of an accumulator": (lambda: sf.Accumulator("log").staircase(bounds=(2, None)), "include values in"),
+    "bounds of a proof": (lambda: sf.certify(STAIRS, P, Y, loss="log", bounds=(2, 3)), "include values in"),
+    "bounds of batches": (lambda: sf.fit_batches([TABLE], "score", "label", loss="log", bounds=(2, 3)), "include val"),
     "classes": (lambda: sf.fit(P, np.where(Y, "yes", "no")), "got 'no' at .* `np.asarray\\(targets\\) == 'no'`"),
     "classes of a table": (
         lambda: sf.calibration_errors([[0.5, 0.5]] * 2, ["no", "yes"]),
