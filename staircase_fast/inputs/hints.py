@@ -86,7 +86,7 @@ def for_entry(argument: str, entry: object) -> str:
 
 def for_labels(argument: str, targets: NDArray[Any], scores: NDArray[Any] | None = None) -> str:
     """For targets that must be 0, 1 or between them; `scores` are those of the same rows."""
-    if scores is not None and len(scores) and bool(np.all((scores == 0) | (scores == 1))):
+    if scores is not None and ((scores == 0) | (scores == 1)).all() and (scores == 0).any() and (scores == 1).any():
         return f"Are `scores` and `{argument}` swapped?"
     distinct = np.unique(targets[np.isfinite(targets)])
     if len(distinct) < 2 or np.any(distinct != np.floor(distinct)):

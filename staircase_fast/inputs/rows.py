@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -156,4 +157,12 @@ def warn_if_swapped(scores: Any, targets: Any) -> None:
     x = np.asarray(scores)
     if ((x == 0) | (x == 1)).all() and x.min() < x.max() and y.min() >= 0 and y.max() <= 1:
         message = "The scores are all 0 or 1, and the targets are not. Are they swapped?"
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, UserWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """The `stacklevel` of a warning about the call that entered the package; the caller of this function issues it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("staircase_fast."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -50,6 +50,7 @@ WRONG_CALLS = {
     "log loss, swapped": (
         lambda: sf.fit(Y, LOGITS, loss="log"), "-0.99.* at index 1. Are `scores` and `targets` swapped"
     ),
+    "one row, not swapped": (lambda: sf.Online("log").append(1, 3), r"`target` must be in .*; got 3\.$"),
     "groups, swapped": (lambda: sf.fit_groups(Y, LOGITS, TABLE["city"], loss="log"), "`targets` must .* swapped"),
     "online, swapped": (lambda: sf.Online("log").extend(np.sort(Y), LOGITS), "Are `scores` and `targets` swapped"),
     "accumulator, swapped": (lambda: sf.Accumulator("log").add(Y, LOGITS), "Are `scores` and `targets` swapped"),
