@@ -38,7 +38,18 @@ _BETWEEN = "values between steps: that of the previous step, or on lines between
 class _Parser(argparse.ArgumentParser):
     """A parser that reports errors in one line."""
 
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        if "are required" in message and "--" in message:  # perhaps the option is there, but misspelt
+            names = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+            unknown = [name for name in names if not any(own.startswith(name) for own in self._option_string_actions)]
+            if unknown:
+                self.refuse(unknown)
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
