@@ -31,6 +31,7 @@ The extension of DATA determines its format: .csv, .tsv (also with .gz, .bz2 or 
 standard input, which is CSV unless --format is given. Messages count rows from 0."""
 
 
+_WITH_PARAMETER = [name for name, kind in BY_NAME.items() if kind in WITHOUT_DEFAULT]
 _INTERPOLATIONS = ("step", "linear", "centered")
 _BETWEEN = "values between steps: that of the previous step, or on lines between the ends or the middles of steps"
 
@@ -277,7 +278,7 @@ def _add_export(commands: Any) -> None:
     export.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="the file to write (default: standard output)"
     )
-    export.add_argument("--dialect", choices=get_args(Dialect), help="of SQL (default: duckdb)")
+    export.add_argument("--dialect", choices=get_args(Dialect), help="the dialect of SQL (default: duckdb)")
     export.add_argument("--column", help="the SQL column of scores (default: score)")
     export.add_argument("--group", metavar="COLUMN", help="the SQL column of groups, if the model has groups")
     export.add_argument("--interpolation", choices=_INTERPOLATIONS, help=f"{_BETWEEN} (default: step)")
@@ -308,7 +309,7 @@ def _add_show(commands: Any) -> None:
 
 def _add_demo(commands: Any) -> None:
     demo = _add(commands, "demo", "run a tour: generate data, fit, apply, report, certify, compare")
-    demo.add_argument("--rows", type=_count, default=2_000_000, help="(default: 2000000)")
+    demo.add_argument("--rows", type=_count, default=2_000_000, help="the number of rows (default: 2000000)")
     demo.add_argument("--output", default="demo", metavar="FOLDER", help="where its files go (default: %(default)s)")
     demo.set_defaults(json=False, to_stdout=False)
 
@@ -333,7 +334,7 @@ def _add_reader(
     formats = "CSV, TSV, Parquet or Arrow stream"
     data = f"{formats} files, folders or quoted patterns such as 'days/*.csv'; - for standard input"
     command.add_argument("paths", metavar="DATA", nargs="+", help=data)
-    command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
+    command.add_argument("--score", default="score", metavar="COLUMN", help="the score (default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")
         positive = "the entry of the label column that counts as 1; all others count as 0, for example --positive yes"
@@ -341,7 +342,7 @@ def _add_reader(
         command.add_argument("--weight", metavar="COLUMN", help="the weight of each row")
     command.add_argument("--group", metavar="COLUMN", help=group)
     command.add_argument("--format", choices=FORMATS, help="the format of pipes and of files with other extensions")
-    separator = "between columns of text (default: a comma, or a tab in TSV)"
+    separator = "the character between columns of text (default: a comma, or a tab in TSV)"
     command.add_argument("--delimiter", metavar="CHARACTER", type=_delimiter, help=separator)
     command.add_argument("--threads", metavar="N", type=_threads, help="number of threads (default: -1, all cores)")
     _add_printing(command)
@@ -364,7 +365,7 @@ def _add_loss(command: argparse.ArgumentParser, default: str | None) -> None:
     command.add_argument(
         "--loss", type=_loss, default=default,
         help=f"NAME or NAME:PARAMETER, for example huber:1.5; one of {', '.join(BY_NAME)}"
-        f" (default: {default or 'the loss of the model'})",
+        f"; {', '.join(_WITH_PARAMETER)} need a parameter (default: {default or 'the loss of the model'})",
     )  # fmt: skip
     _add_bounds(command)
 
