@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from staircase_fast.errors import InvalidInputError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 
 MAX_BYTES = 1 << 31  # of text, enough for twenty million steps
 ARCHIVE = b"PK"  # first bytes of an archive
@@ -29,6 +29,7 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
 
     Devices and pipes cannot be replaced: their own path is returned.
     """
+    _check_path(path)
     if is_special(path):
         yield os.fspath(path)
         return
@@ -47,6 +48,12 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _check_path(path: object) -> None:
+    """The name of a file; `open` would take an integer for a file that is already open."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise InvalidTypeError("path", "must be the name of a file", value=path)
 
 
 def _create(temporary: str, target: str) -> int:
@@ -94,6 +101,7 @@ def decoded(content: bytes | bytearray, what: str) -> str:
 @contextlib.contextmanager
 def named(path: str | os.PathLike[str]) -> Iterator[None]:
     """Name the file in errors about its content."""
+    _check_path(path)
     try:
         yield
     except InvalidInputError as error:

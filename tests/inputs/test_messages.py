@@ -195,6 +195,11 @@ WRONG_CALLS = {
         "batch 0: there is no column 'scroe'; the columns are 'score', 'label', 'city'. Did you mean 'score'",
     ),
     "a column of a LazyFrame": (lambda: sf.fit_batches(pl.LazyFrame(TWO), "a", "b"), "^there is no column 'a'"),
+    # names of files
+    "no name to save": (lambda: STAIRS.save(3), r"`path` must be the name of a file; got 3\.$"),
+    "no name to load": (lambda: sf.Staircase.load(None), r"`path` must be the name of a file; got None\.$"),
+    "a stream to load": (lambda: sf.Accumulator.load(0), r"`path` must be the name of a file; got 0\.$"),
+    "no name for ONNX": (lambda: STAIRS.to_onnx(b"x".hex), r"`path` must be the name of a file; got <built-in"),
     # text that is no JSON
     "a table as JSON": (lambda: sf.Staircase.from_json("score,label\n1,1\n"), r"must be JSON text; .*\(char 0\)\.$"),
     "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Pass the text of the file, not its name"),
