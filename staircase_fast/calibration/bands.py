@@ -64,7 +64,8 @@ class Bands(NamedTuple):
             where, chance = "at all scores at once", f"probability {level} or more"
         condition = "rows are independent and the curve increases"
         if self.greatest == math.inf:  # targets are not labels, whose distribution is known
-            condition = "rows are independent, the curve increases and targets have the distribution of the score"
+            distribution = "the distribution of the score (Poisson, gamma or normal)"
+            condition = f"rows are independent, the curve increases and targets have {distribution}"
         return f"The band contains the true curve {where} with {chance}, if {condition}."
 
     def at(self, scores: ColumnLike) -> tuple[_Floats, _Floats]:
