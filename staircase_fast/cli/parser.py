@@ -201,6 +201,12 @@ def _count(text: str, others: str = "") -> int:
     return int(text)
 
 
+def _name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty; got ''")
+    return text
+
+
 def _threads(text: str) -> int:
     return -1 if text.strip() == "-1" else _count(text, ", or -1 for all cores")
 
@@ -237,7 +243,7 @@ def _add_apply(commands: Any) -> None:
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
     output = "the file to write, possibly DATA; the folder to write to if there are several; - for standard output"
     apply.add_argument("--output", required=True, help=output)
-    apply.add_argument("--name", default="calibrated", help="name of the new column (default: %(default)s)")
+    apply.add_argument("--name", type=_name, default="calibrated", help="name of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace an existing column of that name")
     _add_choice(apply, "--interpolation", _INTERPOLATIONS, _BETWEEN)
     _add_choice(apply, "--missing", ("raise", "null"), "missing scores raise an error, or get a null value")
@@ -279,7 +285,7 @@ def _add_export(commands: Any) -> None:
         "-o", "--output", metavar="FILE", default="-", help="the file to write (default: standard output)"
     )
     export.add_argument("--dialect", choices=get_args(Dialect), help="the dialect of SQL (default: duckdb)")
-    export.add_argument("--column", help="the SQL column of scores (default: score)")
+    export.add_argument("--column", type=_name, help="the SQL column of scores (default: score)")
     export.add_argument("--group", metavar="COLUMN", help="the SQL column of groups, if the model has groups")
     export.add_argument("--interpolation", choices=_INTERPOLATIONS, help=f"{_BETWEEN} (default: step)")
     outside = "scores outside the fitted range get the nearest value, or NaN (NULL in SQL) (default: clip)"

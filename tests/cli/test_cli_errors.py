@@ -110,6 +110,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--lable=y"], "--lable=y. Did you mean '--label'?"),
         (["show", "a.json", "b.json"], "staircase-fast show: unrecognized arguments: b.json (see"),
         (["fit", "a.csv"], "the following arguments are required: --model"),
+        (["apply", "a.csv", "--model", "m", "--output", "o", "--name", ""], "--name: must not be empty; got '' (see"),
+        (["export", "m", "--to", "sql", "--column", ""], "--column: must not be empty; got '' (see"),
         (["fit", "a.csv", "--modle=m"], "fit: unrecognized arguments: --modle. Did you mean '--model'?"),
         (["fit", "a.csv", "--model", "m", "--fot", "1"], "unrecognized arguments: --fot 1"),
         (["report", "a.csv", "--fot"], "unrecognized arguments: --fot"),
