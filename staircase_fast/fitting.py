@@ -135,7 +135,7 @@ def fit(
     """
     the_loss = loss_of(loss)
     rising = options.check_direction(increasing, auto=True)
-    options.check_bounds(bounds)  # before anything is read
+    checks.limits_of(the_loss, bounds)  # before anything is read
     budget = _UNLIMITED
     if not (the_loss.is_mean and tol is max_rounds is max_seconds is n_threads is None):
         budget = solve.Budget(
@@ -163,7 +163,7 @@ def _fit_few(
     table = None
     if loss.is_mean:
         if not loss.per_sample:
-            table = _small.fit(x, y, w, *loss.target_range, not rising, *limits_of(loss, bounds))
+            table = _small.fit(x, y, w, *loss.target_range, not rising, *checks.limits_of(loss, bounds))
     elif few.supports(loss) and budget.is_unlimited:
         table = few.fit(x, y, w, loss, not rising, *options.check_bounds(bounds))
     return None if table is None else Staircase._of_table(table, loss, rising)
@@ -179,7 +179,7 @@ def of_columns(
         return stairs
     if not loss.is_mean:
         return _by_loss(columns, loss, rising, bounds, budget, ("targets", "sample_weight"))
-    limits = limits_of(loss, bounds)
+    limits = checks.limits_of(loss, bounds)
     workers = threads.num_threads(n_threads, len(x))
     rows = None
     if len(x) >= survey.FEW_ROWS and not is_nearly_sorted(x):  # insertion is faster, but needs valid rows
@@ -205,12 +205,6 @@ def best_of(
     best = found[0] if costs_no_more(loss, found[0], found[1], limits) else found[1]
     within = np.array_equal(best.values.clip(*limits), best.values)
     return best if within else fits((best.increasing,), limits)[0]
-
-
-def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
-    """The bounds of values: the range of the loss, within the given bounds."""
-    low, high = options.check_bounds(bounds)
-    return max(low, loss.value_range[0]), min(high, loss.value_range[1])
 
 
 def costs_no_more(loss: Loss, one: Staircase, other: Staircase, bounds: tuple[float, float]) -> bool:

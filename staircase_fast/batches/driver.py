@@ -14,9 +14,10 @@ from staircase_fast.batches.buckets import Buckets
 from staircase_fast.batches.messages import FEW_ROWS, Message, Tally, run_of
 from staircase_fast.batches.scans import CollectTask, PeekTask, PoolTask, SurveyTask, Task
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
-from staircase_fast.fitting import best_of, limits_of, staircase_of
+from staircase_fast.fitting import best_of, staircase_of
 from staircase_fast.inputs import options
 from staircase_fast.losses import Loss, loss_of
+from staircase_fast.losses.rows import limits_of
 from staircase_fast.stack import _collect, survey
 from staircase_fast.stack.survey import LiveBuckets, LiveRows, Runs
 from staircase_fast.staircase import cells

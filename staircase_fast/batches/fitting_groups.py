@@ -23,9 +23,9 @@ from staircase_fast.batches.scans import Task
 from staircase_fast.batches.sources import Batch, Columns, Names, Source, columns_of, n_rows_of
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.groups.staircase_map import StaircaseMap
-from staircase_fast.inputs.options import check_bounds, check_direction
+from staircase_fast.inputs.options import check_direction
 from staircase_fast.losses import Loss, loss_of
-from staircase_fast.losses.rows import check_is_comparable
+from staircase_fast.losses.rows import check_is_comparable, limits_of
 
 _BYTES_PER_SCAN = 6 * 10**6  # of a large group in one thread: rows that wait, and a sample
 _MOST_PEEKED = 64  # parts; each may have other groups
@@ -60,7 +60,7 @@ def fit_source_groups(
     """The fits of all groups of a source; `options` are those of the driver."""
     settings = dict(options)
     memory, loss = settings.pop("memory_limit"), loss_of(settings.pop("loss"))
-    check_bounds(settings["bounds"])
+    limits_of(loss, settings["bounds"])
     if check_direction(settings["increasing"], auto=True) is None:
         check_is_comparable(loss)
     settings["loss"] = loss

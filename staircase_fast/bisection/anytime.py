@@ -80,8 +80,7 @@ class Anytime:
         self._loss = loss_of(loss)
         loss_rows.check_has_derivative(self._loss)
         self._increasing = bool(options.check_direction(increasing, auto=False))
-        (lo, hi), (low, high) = options.check_bounds(bounds), self._loss.value_range
-        self._bounds, self._infinite = (max(lo, low), min(hi, high)), options.infinite_allowed(bounds)
+        self._bounds, self._infinite = loss_rows.limits_of(self._loss, bounds), options.infinite_allowed(bounds)
         x, y, w = copy_targets_and_weights(read_columns(scores, targets, sample_weight))
         columns = x.copy(), y, w  # the caller may change them between rounds
         loss_rows.check_parameter_length(self._loss, len(columns[0]))

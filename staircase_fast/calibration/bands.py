@@ -62,9 +62,11 @@ class Bands(NamedTuple):
         where, chance = "at any one score, in large samples,", f"probability {level}"
         if self.simultaneous:
             where, chance = "at all scores at once", f"probability {level} or more"
-        return (
-            f"The band contains the true curve {where} with {chance}, if rows are independent and the curve increases."
-        )
+        condition = "rows are independent and the curve increases"
+        if self.greatest == math.inf:  # targets are not labels, whose distribution is known
+            distribution = "the distribution of the score (Poisson, gamma or normal)"
+            condition = f"rows are independent, the curve increases and targets have {distribution}"
+        return f"The band contains the true curve {where} with {chance}, if {condition}."
 
     def at(self, scores: ColumnLike) -> tuple[_Floats, _Floats]:
         """The bounds at any scores.

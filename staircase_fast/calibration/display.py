@@ -162,6 +162,8 @@ class ReliabilityDisplay:
             forecasts = estimator.predict(X)
         elif not hasattr(estimator, "predict_proba"):
             raise InvalidTypeError("estimator", "must have predict_proba", value=estimator)
+        elif not hasattr(estimator, "classes_"):
+            raise InvalidInputError("estimator", "must be fitted and have classes_", value=estimator)
         else:
             classes = np.asarray(estimator.classes_)
             if len(classes) != 2:

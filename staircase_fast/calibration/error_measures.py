@@ -108,7 +108,8 @@ class CalibrationErrors:
         return {name: error.debiased for name, error in self.measures.items()}
 
     def __repr__(self) -> str:
-        lines = [f"<CalibrationErrors: {self.n_samples} rows", f"{'':20}observed  if calibrated          debiased"]
+        rows = f"{self.n_samples} row{'s' if self.n_samples != 1 else ''}"
+        lines = [f"<CalibrationErrors: {rows}", f"{'':20}observed  if calibrated          debiased"]
         for name, error in self.measures.items():
             expected = f"{error.if_calibrated:.5f} +- {error.spread:.5f}"
             lines.append(f"{name.replace('_', ' '):20}{error.observed:.5f}   {expected}   {error.debiased:+.5f}")

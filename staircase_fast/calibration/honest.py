@@ -1,7 +1,8 @@
 """Simultaneous confidence bands of a monotone curve, valid in finite samples.
 
 Model: targets are independent given the scores, and their means are an increasing function f of the score.  Nothing
-else is assumed about f.
+else is assumed about f.  Targets have a distribution of the family that belongs to the score: binomial, Poisson, gamma
+or normal, the last two with known dispersion.
 
 Take K observations, the distinct scores x_1 < .. < x_K, and a set of intervals of them that depends on the scores
 alone.  `_honest.pyx` derives from the sum of an interval j..k

@@ -89,17 +89,17 @@ def draw_reliability(
 
 
 def draw_legend(ax: Axes, *, numbers: bool) -> None:
-    """Below the axes if it says what a band promises, which is long; beside them if there are several curves.
+    """Below the axes if it says what a band promises, which is long; else beside them if there are several curves.
 
-    Short ones are drawn above the diagonal; below it, if the numbers are there.
+    Other short ones are drawn above the diagonal; below it, if the numbers are there.
     """
     labels = ax.get_legend_handles_labels()[1]
     place: dict[str, Any] = {"loc": "upper left"}
-    if sum(line.get_gid() == _CURVE for line in ax.lines) > 1:
-        place["bbox_to_anchor"] = (1.0, 1.0)
-    elif any("\n" in label for label in labels):
+    if any("\n" in label for label in labels):
         below = ScaledTranslation(0.0, -_BELOW / 72, ax.get_figure(root=True).dpi_scale_trans)  # type: ignore[union-attr]
         place |= {"bbox_to_anchor": (0.0, 0.0), "bbox_transform": ax.transAxes + below, "borderaxespad": 0.0}
+    elif sum(line.get_gid() == _CURVE for line in ax.lines) > 1:
+        place["bbox_to_anchor"] = (1.0, 1.0)
     elif numbers:
         (low, high), start = ax.get_ylim(), ax.spines["left"].get_bounds()[0]  # a histogram may lie below
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, (start - low) / (high - low))}

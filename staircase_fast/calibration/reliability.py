@@ -181,7 +181,7 @@ class Reliability:
         return (
             f"<Reliability: {self.score_name} {self.mean_score:.6g} = miscalibration {self.miscalibration:.6g} - "
             f"discrimination {self.discrimination:.6g} + uncertainty {self.uncertainty:.6g}; "
-            f"calibration error {self.calibration_error:.6g}, {self.n_samples} rows>"
+            f"calibration error {self.calibration_error:.6g}, {self.n_samples} row{'s' if self.n_samples != 1 else ''}>"
         )
 
 
@@ -223,12 +223,12 @@ def reliability(
     bands : {"confidence", "pointwise", "consistency"}, optional
         "confidence": a band that contains the true curve at all scores, with probability at least `level`, if targets
         are independent given the scores and the true curve increases.  It needs labels 0 and 1 (or shares of
-        `sample_weight` trials), counts under the Poisson deviance, or a known `dispersion` under the gamma deviance or
-        the squared error.  "pointwise": confidence intervals of probabilities at single scores.  Each contains the true
-        curve with probability `level`, if there are many rows, scores are continuous, and the true curve has a positive
-        slope there.  They are narrower than a confidence band.  "consistency": a band around the diagonal, within which
-        the curve of calibrated forecasts would lie with probability about `level`.  It needs probabilities and labels 0
-        and 1.
+        `sample_weight` trials), Poisson counts under the Poisson deviance, or gamma or normal targets with a known
+        `dispersion` under the gamma deviance or the squared error.  "pointwise": confidence intervals of probabilities
+        at single scores.  Each contains the true curve with probability `level`, if there are many rows, scores are
+        continuous, and the true curve has a positive slope there.  They are narrower than a confidence band.
+        "consistency": a band around the diagonal, within which the curve of calibrated forecasts would lie with
+        probability about `level`.  It needs probabilities and labels 0 and 1.
     level : float, default 0.9
         The probability that a band promises.
     simultaneous : bool, default True

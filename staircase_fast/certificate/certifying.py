@@ -12,10 +12,15 @@ from staircase_fast.bisection.samples import Samples
 from staircase_fast.certificate.gap import cost_at_ends, gap_if_joined, gap_of
 from staircase_fast.certificate.pieces import Floats, Pieces, Problem, Sums, slopes_of, sums_of
 from staircase_fast.errors import InvalidTypeError
-from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import read_columns
 from staircase_fast.losses import Loss, loss_of, units
-from staircase_fast.losses.rows import Rows, check_has_derivative, check_parameter_length, check_rows_and_parameters
+from staircase_fast.losses.rows import (
+    Rows,
+    check_has_derivative,
+    check_parameter_length,
+    check_rows_and_parameters,
+    limits_of,
+)
 from staircase_fast.stack.sorting import in_score_order
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.typing import Bounds, ColumnLike, public_class
@@ -120,8 +125,7 @@ def certify(
     if not isinstance(stairs, Staircase):
         raise InvalidTypeError("stairs", "must be a Staircase", value=stairs, hint=_HOW_TO_PASS)
     given_loss = stairs.loss if loss is None else loss_of(loss)
-    low, high = check_bounds(bounds)
-    low, high = max(low, given_loss.value_range[0]), min(high, given_loss.value_range[1])
+    low, high = limits_of(given_loss, bounds)
     columns = read_columns(scores, targets, sample_weight)
     check_parameter_length(given_loss, len(columns[0]))
     rows, sorted_loss = check_rows_and_parameters(*columns, given_loss)

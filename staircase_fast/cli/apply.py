@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from staircase_fast.batches.sources import expand_paths
+import staircase_fast as sf
 from staircase_fast.cli import columns, commands, tables
 from staircase_fast.cli.printing import progress
 from staircase_fast.errors import DROP_ROWS, InvalidInputError
@@ -19,6 +19,8 @@ def apply(options: argparse.Namespace) -> commands.Result:
     """Write each table with a column of calibrated scores."""
     model = commands.given_model(options)
     default = commands.load_model(options.default) if options.default else None
+    if isinstance(default, sf.StaircaseMap):
+        raise InvalidInputError("", "--default must be a model without groups", file=options.default)
     outputs, n_rows = _outputs(options), 0
     for path, output in progress(outputs, "apply, files") if len(outputs) > 1 else outputs:
         file = argparse.Namespace(**vars(options) | {"files": [path], "output": output})
@@ -29,7 +31,7 @@ def apply(options: argparse.Namespace) -> commands.Result:
 
 def _outputs(options: argparse.Namespace) -> list[tuple[str, str]]:
     """The input files with the files to write: --output, or files of the same names in this folder."""
-    folder, paths = options.output, expand_paths(options.paths)
+    folder, paths = options.output, tables.input_paths(options.paths)
     if paths == options.paths[:1] and not os.path.isdir(folder):
         return [(paths[0], folder)]
     if not os.path.isdir(folder) and (folder == "-" or os.path.exists(folder) or tables.has_table_name(folder)):
@@ -40,7 +42,6 @@ def _outputs(options: argparse.Namespace) -> list[tuple[str, str]]:
     for path in paths:
         if path == "-":
             raise InvalidInputError("", "needs its own call: its output would have no name", file="standard input")
-        os.stat(path)  # a missing file is an error
         tables.table_file(path, options.format, options.delimiter)
         output = os.path.join(folder, os.path.basename(path))
         if os.path.realpath(output) in read:

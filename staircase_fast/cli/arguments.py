@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -21,11 +22,19 @@ from staircase_fast.cli.interrupts import caused_by_interrupt, interruptible
 from staircase_fast.cli.labels import labels_of
 from staircase_fast.cli.parser import parse
 from staircase_fast.cli.printing import as_json, as_text, plain_warnings, without_progress, write_output
+from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.options import import_optional
 
 DONE, REFUSED, NOT_OPTIMAL, INTERRUPTED, NOT_READ = 0, 1, 3, 130, 141
 # errors of files, numbers and missing extras; pyarrow raises NotImplementedError for columns that it cannot convert
 _ERRORS = (OSError, ValueError, TypeError, ImportError, NotImplementedError, ArithmeticError, MemoryError)
+# hints about calls of Python, and the options that do the same
+_HINTS = {
+    r"pass `np\.equal\(\w+, (\S+)\)`": r"pass --positive \1",
+    r"Are `scores` and `\w+` swapped": "Are --score and --label swapped",
+    r"pass `np\.clip\(\w+, 0, 1\)`": "replace it by 0 or 1",
+    r"Pass finite numbers, e\.g\. \(-10, 10\), or \(-inf, inf\)": "Pass --bounds -10,10, or --bounds -inf,inf",
+}
 # of the commands that have no module of their own
 _MODULES = {"fit": "commands", "certify": "commands", "export": "models", "merge": "models", "show": "models"}
 
@@ -92,4 +101,7 @@ def _one_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
         reason = os.strerror(error.errno)
         return reason if error.filename is None else f"{error.filename or repr('')}: {reason}"
+    if isinstance(error, InvalidInputError):
+        for call, option in _HINTS.items():
+            error.hint = re.sub(call, option, error.hint)
     return " ".join(str(error).split()) or type(error).__name__

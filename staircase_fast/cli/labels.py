@@ -86,7 +86,8 @@ def hint_at_positive(given: Any) -> str:
     """The hint for a column of text that should be numbers: if it has two values, it needs --positive."""
     from pyarrow import compute
 
-    values = sorted(compute.unique(compute.utf8_trim_whitespace(given.drop_null())).to_pylist())
+    found = compute.unique(compute.utf8_trim_whitespace(given.drop_null())).to_pylist()
+    values = sorted(value for value in found if value)  # empty labels are missing
     if len(values) != 2 or any(map(_is_number, values)):  # 0 and "N/A" are numbers and a missing entry
         return ""
     return f"Its values are {shown(values[0])} and {shown(values[1])}: pass one as --positive {shlex.quote(values[1])}."

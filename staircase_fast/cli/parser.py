@@ -13,8 +13,8 @@ from staircase_fast import __version__
 from staircase_fast.batches.fitting import bytes_of
 from staircase_fast.cli.tables import FORMATS
 from staircase_fast.errors import InvalidInputError
-from staircase_fast.inputs.options import check_bounds, did_you_mean
-from staircase_fast.losses import BY_NAME, WITHOUT_DEFAULT, Loss, loss_class, loss_of
+from staircase_fast.inputs.options import check_bounds, did_you_mean, refuse_choice
+from staircase_fast.losses import BY_NAME, SYNONYMS, WITHOUT_DEFAULT, Loss, loss_class, loss_of
 from staircase_fast.typing import Dialect
 
 USAGE = 2  # the exit code of invalid arguments
@@ -31,6 +31,7 @@ The extension of DATA determines its format: .csv, .tsv (also with .gz, .bz2 or 
 standard input, which is CSV unless --format is given. Messages count rows from 0."""
 
 
+_WITH_PARAMETER = [name for name, kind in BY_NAME.items() if kind in WITHOUT_DEFAULT]
 _INTERPOLATIONS = ("step", "linear", "centered")
 _BETWEEN = "values between steps: that of the previous step, or on lines between the ends or the middles of steps"
 
@@ -38,7 +39,18 @@ _BETWEEN = "values between steps: that of the previous step, or on lines between
 class _Parser(argparse.ArgumentParser):
     """A parser that reports errors in one line."""
 
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        if "are required" in message and "--" in message:  # perhaps the option is there, but misspelt
+            names = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+            unknown = [name for name in names if not any(own.startswith(name) for own in self._option_string_actions)]
+            if unknown:
+                self.refuse(unknown)
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -155,6 +167,17 @@ def _loss(text: str) -> Loss:
 
 
 @_option
+def _score(text: str) -> str | Loss:
+    """The loss that `report` decomposes."""
+    if text == "brier":
+        return text
+    if text.partition(":")[0] not in BY_NAME:
+        refuse_choice("loss", text, ("brier", *BY_NAME), SYNONYMS)
+    loss: Loss = _loss(text)
+    return loss
+
+
+@_option
 def _bounds(text: str) -> tuple[float | None, float | None]:
     """A pair from LO,HI; either number may be missing."""
     try:
@@ -172,14 +195,20 @@ def _delimiter(text: str) -> str:
     return delimiter
 
 
-def _count(text: str) -> int:
+def _count(text: str, others: str = "") -> int:
     if not text.strip().isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be an integer >= 1; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1{others}; got {text!r}")
     return int(text)
 
 
+def _name(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty; got ''")
+    return text
+
+
 def _threads(text: str) -> int:
-    return -1 if text.strip() == "-1" else _count(text)
+    return -1 if text.strip() == "-1" else _count(text, ", or -1 for all cores")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -214,7 +243,7 @@ def _add_apply(commands: Any) -> None:
     apply.add_argument("--default", metavar="MODEL", help="a staircase for groups that were not fitted")
     output = "the file to write, possibly DATA; the folder to write to if there are several; - for standard output"
     apply.add_argument("--output", required=True, help=output)
-    apply.add_argument("--name", default="calibrated", help="name of the new column (default: %(default)s)")
+    apply.add_argument("--name", type=_name, default="calibrated", help="name of the new column (default: %(default)s)")
     apply.add_argument("--replace", action="store_true", help="replace an existing column of that name")
     _add_choice(apply, "--interpolation", _INTERPOLATIONS, _BETWEEN)
     _add_choice(apply, "--missing", ("raise", "null"), "missing scores raise an error, or get a null value")
@@ -236,7 +265,7 @@ def _add_report(commands: Any) -> None:
     report = _add_reader(commands, "report", purpose, group=groups)
     report.add_argument("--model", help="a model that fit wrote; by default, one is fitted to the rows of DATA")
     report.add_argument(
-        "--loss", type=lambda text: text if text == "brier" else _loss(text), default="brier",
+        "--loss", type=_score, default="brier",
         help="the score that is decomposed: brier (default), log, squared or another loss, as in fit",
     )  # fmt: skip
     bands = (
@@ -255,8 +284,8 @@ def _add_export(commands: Any) -> None:
     export.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="the file to write (default: standard output)"
     )
-    export.add_argument("--dialect", choices=get_args(Dialect), help="of SQL (default: duckdb)")
-    export.add_argument("--column", help="the SQL column of scores (default: score)")
+    export.add_argument("--dialect", choices=get_args(Dialect), help="the dialect of SQL (default: duckdb)")
+    export.add_argument("--column", type=_name, help="the SQL column of scores (default: score)")
     export.add_argument("--group", metavar="COLUMN", help="the SQL column of groups, if the model has groups")
     export.add_argument("--interpolation", choices=_INTERPOLATIONS, help=f"{_BETWEEN} (default: step)")
     outside = "scores outside the fitted range get the nearest value, or NaN (NULL in SQL) (default: clip)"
@@ -286,7 +315,7 @@ def _add_show(commands: Any) -> None:
 
 def _add_demo(commands: Any) -> None:
     demo = _add(commands, "demo", "run a tour: generate data, fit, apply, report, certify, compare")
-    demo.add_argument("--rows", type=_count, default=2_000_000, help="(default: 2000000)")
+    demo.add_argument("--rows", type=_count, default=2_000_000, help="the number of rows (default: 2000000)")
     demo.add_argument("--output", default="demo", metavar="FOLDER", help="where its files go (default: %(default)s)")
     demo.set_defaults(json=False, to_stdout=False)
 
@@ -311,7 +340,7 @@ def _add_reader(
     formats = "CSV, TSV, Parquet or Arrow stream"
     data = f"{formats} files, folders or quoted patterns such as 'days/*.csv'; - for standard input"
     command.add_argument("paths", metavar="DATA", nargs="+", help=data)
-    command.add_argument("--score", default="score", metavar="COLUMN", help="(default: %(default)s)")
+    command.add_argument("--score", default="score", metavar="COLUMN", help="the score (default: %(default)s)")
     if labels:
         command.add_argument("--label", default="label", metavar="COLUMN", help="the target (default: %(default)s)")
         positive = "the entry of the label column that counts as 1; all others count as 0, for example --positive yes"
@@ -319,7 +348,7 @@ def _add_reader(
         command.add_argument("--weight", metavar="COLUMN", help="the weight of each row")
     command.add_argument("--group", metavar="COLUMN", help=group)
     command.add_argument("--format", choices=FORMATS, help="the format of pipes and of files with other extensions")
-    separator = "between columns of text (default: a comma, or a tab in TSV)"
+    separator = "the character between columns of text (default: a comma, or a tab in TSV)"
     command.add_argument("--delimiter", metavar="CHARACTER", type=_delimiter, help=separator)
     command.add_argument("--threads", metavar="N", type=_threads, help="number of threads (default: -1, all cores)")
     _add_printing(command)
@@ -342,7 +371,7 @@ def _add_loss(command: argparse.ArgumentParser, default: str | None) -> None:
     command.add_argument(
         "--loss", type=_loss, default=default,
         help=f"NAME or NAME:PARAMETER, for example huber:1.5; one of {', '.join(BY_NAME)}"
-        f" (default: {default or 'the loss of the model'})",
+        f"; {', '.join(_WITH_PARAMETER)} need a parameter (default: {default or 'the loss of the model'})",
     )  # fmt: skip
     _add_bounds(command)
 

@@ -34,10 +34,13 @@ def without_progress() -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show warnings as one line on standard error, without the code that they come from."""
+    """Show warnings as one line on standard error, each once, without the code that they come from."""
+    seen: set[str] = set()
 
     def show(message: object, *_: object, **__: object) -> None:
-        print(f"staircase-fast: warning: {message}", file=sys.stderr)
+        if str(message) not in seen:
+            print(f"staircase-fast: warning: {message}", file=sys.stderr)
+        seen.add(str(message))
 
     with warnings.catch_warnings():
         warnings.showwarning = show

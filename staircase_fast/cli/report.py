@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import staircase_fast as sf
-from staircase_fast.batches.sources import expand_paths
 from staircase_fast.calibration.error_measures import isotonic_error
 from staircase_fast.cli import commands, pictures, tables
 from staircase_fast.cli.page import html_page
@@ -74,12 +73,15 @@ class Report(NamedTuple):
 
 def report(options: argparse.Namespace) -> commands.Result:
     """Assess scores before and after calibration; write a page and a picture."""
-    options.files = expand_paths(options.paths)
+    options.files = tables.input_paths(options.paths)
     given = commands.given_model(options) if options.model else None
     extension = os.path.splitext(options.plot or "")[1].lower()
     if options.plot and extension not in pictures.EXTENSIONS:
         requirement = f"a picture must end in one of {', '.join(pictures.EXTENSIONS)}"
         raise InvalidInputError("", requirement, file=options.plot)
+    if os.path.splitext(options.output or "")[1].lower() in pictures.EXTENSIONS:
+        found = "use --plot for a picture"
+        raise InvalidInputError("", "--output is an HTML page", found=found, file=options.output)
     with contextlib.ExitStack() as stack:
         # open the files first, so an error of theirs is reported before the work
         plot = stack.enter_context(_output(options.plot)) if options.plot else None

@@ -15,7 +15,7 @@ from staircase_fast.batches.certifying import Certifier, certify_groups
 from staircase_fast.batches.fitting import Progress, run_driver
 from staircase_fast.batches.fitting_groups import fit_source_groups
 from staircase_fast.batches.groups import GroupCounts
-from staircase_fast.batches.sources import Batch, Names, Part, Source, expand_paths, parquet_parts
+from staircase_fast.batches.sources import Batch, Names, Part, Source, parquet_parts
 from staircase_fast.cli import columns, tables
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.losses import Loss, loss_of
@@ -27,7 +27,7 @@ Model = sf.Staircase | sf.StaircaseMap
 
 def wanted(options: argparse.Namespace, loss: str | Loss) -> bool:
     """Whether to read the files by scans: the result is the same."""
-    options.files = expand_paths(options.paths)
+    options.files = tables.input_paths(options.paths)
     possible = loss_of(loss).is_mean or bool(options.group)
     if options.streaming and not possible:
         found = f"got --loss {loss_of(loss).name}"

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from staircase_fast.batches.sources import expand_paths
 from staircase_fast.errors import InvalidInputError
 from staircase_fast.inputs.options import refuse_column
 from staircase_fast.storage import files
@@ -68,6 +69,15 @@ def _format_of(path: str) -> tuple[str | None, str | None]:
 def has_table_name(path: str) -> bool:
     """Whether the extension is that of a table."""
     return _format_of(path)[0] is not None
+
+
+def input_paths(paths: list[str]) -> list[str]:
+    """All files that are meant; a missing file is an error."""
+    found = expand_paths(paths)
+    for path in found:
+        if path != "-":
+            os.stat(path)
+    return found
 
 
 def table_file(path: str, form: str | None = None, delimiter: str | None = None) -> TableFile:
@@ -197,6 +207,8 @@ def column_index(names: list[str], column: str) -> int:
     if not count:
         separator = re.search(r"[,;|\t]", names[0]) if len(names) == 1 else None
         hint = f"If {separator[0]!r} separates the columns, use --delimiter." if separator else ""
+        if all(re.fullmatch(r"[-+\d.eE]+", name) for name in names):
+            hint = "If these are data, add a first line with the names of the columns."
         refuse_column(column, names, hint=hint)
     return names.index(column)
 
@@ -209,8 +221,9 @@ def _open_text(file: TableFile, stream: io.BufferedReader, text_columns: Iterabl
     try:
         names = next(csv.reader(lines, delimiter=file.delimiter), [])
     except (csv.Error, UnicodeDecodeError) as error:
-        is_binary = file.path == "-" and isinstance(error, UnicodeDecodeError)
-        hint = "Use --format if the pipe is not CSV." if is_binary else ""
+        hint = ""
+        if isinstance(error, UnicodeDecodeError):
+            hint = "Use --format if the pipe is not CSV." if file.path == "-" else "Convert the file to UTF-8."
         raise InvalidInputError("", "the first line must name the columns", found=str(error), hint=hint) from None
     if not names:
         raise InvalidInputError("", "the first line must name the columns", found="the file is empty")

@@ -14,7 +14,7 @@ from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, extent
 from staircase_fast.bisection import _small as few
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError
-from staircase_fast.fitting import costs_no_more, limits_of, of_columns
+from staircase_fast.fitting import costs_no_more, of_columns
 from staircase_fast.groups import grouped
 from staircase_fast.groups.readers import NO_RANKS, GroupColumn, group_column, read_score_table, read_table
 from staircase_fast.groups.staircase_map import StaircaseMap
@@ -31,7 +31,13 @@ from staircase_fast.inputs.rows import (
     warn_if_swapped,
 )
 from staircase_fast.losses import Loss, SquaredError, loss_of
-from staircase_fast.losses.rows import check_is_comparable, check_parameter_length, check_targets, look_like_labels
+from staircase_fast.losses.rows import (
+    check_is_comparable,
+    check_parameter_length,
+    check_targets,
+    limits_of,
+    look_like_labels,
+)
 from staircase_fast.stack import survey
 from staircase_fast.stack.sorted_rows import UNBOUNDED
 from staircase_fast.staircase.result import Staircase
@@ -122,7 +128,7 @@ def fit_groups(
 
 def _check_options(loss: str | Loss, increasing: Direction, bounds: Bounds, n_threads: int | None) -> Options:
     options = Options(loss_of(loss), check_direction(increasing, auto=True), bounds, n_threads)
-    check_bounds(bounds)
+    limits_of(options.loss, bounds)
     threads.num_threads(n_threads, 0)
     if options.rising is None:
         check_is_comparable(options.loss)

@@ -182,6 +182,8 @@ def _no_number(name: str, array: Column, index: int) -> NoReturn:
     """Raise an error for an entry; objects without entries (None, a set, a generator) are invalid as a whole."""
     if not array.size:
         raise InvalidTypeError(name, "must be real numbers", found=f"got dtype {array.dtype}")
+    if array.ndim:
+        index += hints.first_word(array.reshape(-1)[index:])
     entry, place = array.reshape(-1)[index], index if array.ndim else None
     if isinstance(entry, int):
         found = f"got an integer of {entry.bit_length()} bits"

@@ -107,9 +107,10 @@ def _refuse_kind(name: str, kind: str, given: Any) -> NoReturn:
     words = _WORDS.get(kind[:1])
     if words and hasattr(type(given), "__getitem__"):
         with reading(name, "real numbers"):
-            first = given[0]
-            first = first.as_py() if hasattr(first, "as_py") else first
-        raise InvalidTypeError(name, "must be real numbers", value=first, index=0, hint=hints.for_entry(name, first))
+            index = hints.first_word(given)
+            entry = hints.plain(given[index])
+        hint = hints.for_entry(name, entry)
+        raise InvalidTypeError(name, "must be real numbers", value=entry, index=index, hint=hint)
     raise InvalidTypeError(name, "must be real numbers", found=f"got {words or f'Arrow data of type {kind}'}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,23 @@ def for_object(argument: str, given: object) -> str:
     return "Pass a list, an array or a column of numbers." if callable(given) or given is None else ""
 
 
+def plain(entry: Any) -> Any:
+    """An entry of an array as a Python object; Arrow has scalars of its own."""
+    return entry.as_py() if hasattr(entry, "as_py") else entry
+
+
+def first_word(entries: Iterable[Any]) -> int:
+    """The place of the first entry that is neither a number nor text for one; 0 if there is none."""
+    for place, entry in enumerate(map(plain, entries)):
+        if not isinstance(entry, (str, bytes, numbers.Real)):
+            return place
+        try:
+            float(entry)
+        except (TypeError, ValueError, OverflowError):
+            return place
+    return 0
+
+
 def for_entry(argument: str, entry: object) -> str:
     """For an entry that is not a real number."""
     if entry is None:
@@ -69,7 +86,7 @@ def for_entry(argument: str, entry: object) -> str:
 
 def for_labels(argument: str, targets: NDArray[Any], scores: NDArray[Any] | None = None) -> str:
     """For targets that must be 0, 1 or between them; `scores` are those of the same rows."""
-    if scores is not None and len(scores) and bool(np.all((scores == 0) | (scores == 1))):
+    if scores is not None and ((scores == 0) | (scores == 1)).all() and (scores == 0).any() and (scores == 1).any():
         return f"Are `scores` and `{argument}` swapped?"
     distinct = np.unique(targets[np.isfinite(targets)])
     if len(distinct) < 2 or np.any(distinct != np.floor(distinct)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -99,17 +100,18 @@ def check_same_length(argument: str, column: Column, other_argument: str, other:
 
 def read_classes(argument: str, classes: ColumnLike, table: Column) -> Column:
     """The class of each row, as the number of its column in a table of scores."""
+    numbers = f"`np.unique({argument}, return_inverse=True)[1]`"
+    hint = f"Pass the column number of each class: {numbers}, if columns are in the order of the classes."
     try:
         codes = read_column(argument, classes)
     except InvalidTypeError as error:
         if isinstance(error.value, str):
-            numbers = f"`np.unique({argument}, return_inverse=True)[1]`"
-            error.hint = f"Pass the column number of each class: {numbers}, if columns are in the order of the classes."
+            error.hint = hint
         raise
     check_same_length("scores", table, argument, codes)
     k = table.shape[1]
     known = (codes >= 0) & (codes < k) & (codes == np.floor(codes))
-    refuse_entries(argument, f"must be classes from 0 to {k - 1}", codes, ~known)
+    refuse_entries(argument, f"must be classes from 0 to {k - 1}", codes, ~known, hint=lambda: hint)
     return codes
 
 
@@ -155,4 +157,12 @@ def warn_if_swapped(scores: Any, targets: Any) -> None:
     x = np.asarray(scores)
     if ((x == 0) | (x == 1)).all() and x.min() < x.max() and y.min() >= 0 and y.max() <= 1:
         message = "The scores are all 0 or 1, and the targets are not. Are they swapped?"
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, UserWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """The `stacklevel` of a warning about the call that entered the package; the caller of this function issues it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("staircase_fast."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -23,7 +23,7 @@ NO_PARAMETER = np.zeros(1)
 class Loss:
     """A loss l(z, y) of a value z for a target y.
 
-    It is strictly convex in z.  The gamma and Tweedie losses are only unimodal, as are their weighted sums.
+    It is convex in z.  The gamma and Tweedie losses are only unimodal, as are their weighted sums.
 
     A parameter is a number, or an array with one entry per sample.  Two losses are equal if they have the same class
     and the same parameters.

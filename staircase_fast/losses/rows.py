@@ -13,10 +13,12 @@ from staircase_fast.arithmetic.exact import LABELS, UNIT_WEIGHTS, Extent, Order,
 from staircase_fast.errors import DROP_ROWS, InvalidInputError, InvalidTypeError, refuse_entries
 from staircase_fast.inputs import hints
 from staircase_fast.inputs.columns import Column
+from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import check_weights, refuse_nan
 from staircase_fast.losses import units
 from staircase_fast.losses.base import Loss
 from staircase_fast.losses.parameters import range_text
+from staircase_fast.typing import Bounds
 
 _FIT_ARGUMENTS = ("targets", "sample_weight")
 _FIRST_ROWS = 1024
@@ -100,6 +102,15 @@ def check_parameter_length(loss: Loss, n: int) -> None:
             raise InvalidInputError(argument, "of the loss must have one entry per row", found=found)
 
 
+def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
+    """The bounds of values: the range of the loss, within the given bounds."""
+    (low, high), (least, greatest) = check_bounds(bounds), loss.value_range
+    if low > greatest or high < least:
+        requirement = f"must include values {range_text(least, greatest)} for {loss.name}"
+        raise InvalidInputError("bounds", requirement, value=bounds)
+    return max(low, least), min(high, greatest)
+
+
 def check_is_comparable(loss: Loss) -> None:
     """`increasing="auto"` compares the losses of two fits, which needs values or derivatives."""
     if not (loss.has_values or loss.has_derivative):
@@ -119,5 +130,5 @@ def refuse_infinite_steps(values: NDArray[np.float64], allowed: tuple[bool, bool
     for value, is_allowed in zip((-math.inf, math.inf), allowed, strict=True):
         step = 0 if (value < 0) == rising else len(values) - 1
         if values[step] == value and not is_allowed:
-            requirement = "must be finite here, e.g. (-10, 10), or (-inf, inf) to allow infinite values"
-            raise InvalidInputError("bounds", requirement, found=f"step {step} would be {value}")
+            hint = "Pass finite numbers, e.g. (-10, 10), or (-inf, inf) to allow infinite values."
+            raise InvalidInputError("bounds", "must be finite here", found=f"step {step} would be {value}", hint=hint)

@@ -127,7 +127,7 @@ def document_of(
         found = "this text is nested too deep"
         raise InvalidInputError("", f"{what} must be a flat JSON object", found=found) from None
     except ValueError as error:
-        hint = "" if not text or "{" in text or "\n" in text else "Use `load` to read a file."
+        hint = "" if not text or "{" in text or "\n" in text else files.NOT_THE_NAME
         raise InvalidInputError(
             "", f"{what} must be JSON text", found=str(error).removesuffix("."), hint=hint
         ) from None

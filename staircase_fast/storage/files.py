@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from staircase_fast.errors import InvalidInputError
+from staircase_fast.errors import InvalidInputError, InvalidTypeError
 
 MAX_BYTES = 1 << 31  # of text, enough for twenty million steps
 ARCHIVE = b"PK"  # first bytes of an archive
 TEMPORARY = ".staircase-"  # prefix of temporary file names
+NOT_THE_NAME = "Pass the text of the file, not its name."  # hint for text that is no JSON, unless it was in a file
 _BYTES_AT_ONCE = 1 << 20
 
 
@@ -28,6 +29,7 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
 
     Devices and pipes cannot be replaced: their own path is returned.
     """
+    _check_path(path)
     if is_special(path):
         yield os.fspath(path)
         return
@@ -46,6 +48,12 @@ def replacing_path(path: str | os.PathLike[str]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _check_path(path: object) -> None:
+    """The name of a file; `open` would take an integer for a file that is already open."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise InvalidTypeError("path", "must be the name of a file", value=path)
 
 
 def _create(temporary: str, target: str) -> int:
@@ -93,10 +101,12 @@ def decoded(content: bytes | bytearray, what: str) -> str:
 @contextlib.contextmanager
 def named(path: str | os.PathLike[str]) -> Iterator[None]:
     """Name the file in errors about its content."""
+    _check_path(path)
     try:
         yield
     except InvalidInputError as error:
         error.file = os.fspath(path)
+        error.hint = error.hint.replace(NOT_THE_NAME, "")
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError("", str(error).removesuffix("."), file=os.fspath(path)) from None

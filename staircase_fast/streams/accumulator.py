@@ -19,10 +19,9 @@ from staircase_fast.arithmetic.exact import UNIT_WEIGHTS, Order, extent_of
 from staircase_fast.bisection import solve
 from staircase_fast.errors import InvalidInputError, InvalidTypeError
 from staircase_fast.fitting import of_columns
-from staircase_fast.inputs.options import check_bounds
 from staircase_fast.inputs.rows import NO_WEIGHTS
 from staircase_fast.losses import Loss
-from staircase_fast.losses.rows import Rows
+from staircase_fast.losses.rows import Rows, limits_of
 from staircase_fast.staircase.result import Staircase
 from staircase_fast.storage import files
 from staircase_fast.streams import accumulator_file, runs
@@ -186,7 +185,7 @@ class Accumulator(Stream):
         bounds : (lo, hi), optional
             Limits of the values; None means no limit.  The staircase is cached only without bounds.
         """
-        limits = check_bounds(bounds)
+        limits = limits_of(self._loss, bounds)
         state = self._merge_runs()
         if not state.runs:
             refuse_no_rows()
@@ -204,8 +203,6 @@ class Accumulator(Stream):
         if isinstance(run.columns, RawRows):
             budget = solve.Budget(n_threads=threads.num_threads(None, threads.ROWS_EACH))
             return of_columns(run.columns, self._loss, self._increasing, bounds, budget, None)
-        low, high = self._loss.value_range
-        limits = max(limits[0], low), min(limits[1], high)
         steps = runs.steps_of(run, decreasing=not self._increasing, bounds=limits)
         return Staircase._of_steps(steps, self._loss, self._increasing)
 

@@ -107,6 +107,21 @@ def test_the_legend_says_what_a_band_promises(ax):
     assert " ".join(text.split("\n")[1:]) == shown.reliability.bands.promise
 
 
+def test_a_warning_names_the_line_that_calls_the_display(ax):
+    p, y = rows()
+    with pytest.warns(UserWarning, match="Are they swapped") as caught:
+        Display.from_predictions(p, y, ax=ax)
+    assert caught[0].filename == __file__
+
+
+def test_a_long_legend_leaves_room_for_several_curves():
+    p, y = rows()
+    first = Display.from_predictions(y, p, name="model A", bands="confidence")
+    Display.from_predictions(y, p**2, name="model B", ax=first.ax_)
+    first.figure_.draw_without_rendering()
+    assert first.ax_.get_position().width > 0.5
+
+
 def test_histograms_and_numbers_are_drawn_on_request(ax):
     p, y = rows()
     shown = Display.from_predictions(y, p, ax=ax, plot_options={"histogram": True, "numbers": True, "color": "red"})
@@ -136,6 +151,7 @@ def test_invalid_input_is_refused():
         (ValueError, "`y_true` must be one-dimensional; got shape (). Pass a list",
          lambda: Display.from_predictions(None, [0.1, 0.2])),
         (ValueError, "`y_true` must be in [0, 1]", lambda: Display.from_predictions([0, 5], [0.1, 0.2])),
+        (ValueError, "`estimator` must be fitted", lambda: Display.from_estimator(GaussianNB(), X, y)),
         (TypeError, "`estimator` must have predict_proba", lambda: Display.from_estimator(LinearSVC().fit(X, y), X, y)),
         (ValueError, "`estimator` must have been fitted to two classes; got 3",
          lambda: Display.from_estimator(three, X, y)),

@@ -150,6 +150,19 @@ def test_the_true_curve_is_within_the_band_at_least_as_often_as_promised(family)
     assert outside <= 0.5 * runs
 
 
+def test_counts_that_vary_more_than_poisson_counts_leave_the_band():
+    rng, outside = np.random.default_rng(3), 0
+    for _ in range(20):
+        mean = 1 + 4 * rng.random(500)
+        counts = rng.poisson(mean * rng.gamma(0.5, 2, 500))  # of variance mean + 2 mean**2
+        found = sf.reliability(mean, counts, score="poisson_deviance", bands="confidence").bands
+        lower, upper = found.at(mean)
+        outside += np.any((mean < lower) | (mean > upper))
+    assert outside == 20
+    assert "targets have the distribution of the score" in found.promise
+    assert "distribution" not in sf.reliability([0.2, 0.7], [0, 1], bands="confidence").bands.promise
+
+
 @pytest.mark.parametrize(
     ("s", "n"), [(1, 10**6), (10**6 - 1, 10**6), (3, 10), (500, 1000), (10**8, 3 * 10**8), (2**40, 2**41), (10, 10)]
 )

@@ -35,6 +35,10 @@ folder = pytest.fixture(folder_with_problem)
         ("score,label\r0.1,0\r", [], "staircase-fast: a.csv: the first line must name the columns; new-line character"),
         ("score,label\n1,2,3\n", [], "a.csv: the text cannot be parsed; Expected 2 columns, got 3: 1,2,3 in row 0."),
         ("score;label\n1;2\n", [], "'score;label'. If ';' separates the columns, use --delimiter."),
+        ("0.1,0\n0.2,1\n", [], "columns are '0.1', '0'. If these are data, add a first line with the names of the"),
+        ("score,label\n1,1\n2,2\n", ["--loss", "log"], "If 2 is the class to predict, pass --positive 2."),
+        ("score,label\n1,1\n2,2\n", ["--loss", "log", "--streaming"], "class to predict, pass --positive 2."),
+        ("score,label\n1,0\n2,1\n", ["--loss", "logistic"], "-inf. Pass --bounds -10,10, or --bounds -inf,inf"),
         ("score,label,g\n1,1,a\n2,2,\n", ["--group", "g", "--weight", "label", "--label", "g"], "got 'a' in row 0."),
     ],
 )  # fmt: skip
@@ -67,6 +71,7 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
     Path("empty.parquet").touch()
     Path("empty.arrows").touch()
     Path("not.json").write_text('{"format": "other"}')
+    Path("data").touch()
     for words, message in {
         "fit none.parquet --model x": "none.parquet: No such file or directory",
         "fit none.csv --model x": "none.csv: No such file or directory",
@@ -75,7 +80,7 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         "fit short.parquet --model x": "short.parquet: Parquet magic bytes not found",
         "fit empty.parquet --model x": "empty.parquet: Parquet file size is 0 bytes",
         "fit empty.arrows --model x": "empty.arrows: ",
-        "fit latin.csv --model x": "latin.csv: the first line must name the columns; 'utf-8' codec can't decode byte",
+        "fit latin.csv --model x": "byte 0xf6 in position 2: invalid start byte. Convert the file to UTF-8.",
         "fit binary.csv --model x": "binary.csv: column 'label' cannot be parsed; CSV conversion error to string",
         "fit none-*.csv --model x": "none-*.csv: there are no Parquet, CSV or Arrow files.",
         "fit data.csv - --group id --model x": "--group needs files, or a single pipe without --streaming; got a pipe",
@@ -108,6 +113,9 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--lable=y"], "--lable=y. Did you mean '--label'?"),
         (["show", "a.json", "b.json"], "staircase-fast show: unrecognized arguments: b.json (see"),
         (["fit", "a.csv"], "the following arguments are required: --model"),
+        (["apply", "a.csv", "--model", "m", "--output", "o", "--name", ""], "--name: must not be empty; got '' (see"),
+        (["export", "m", "--to", "sql", "--column", ""], "--column: must not be empty; got '' (see"),
+        (["fit", "a.csv", "--modle=m"], "fit: unrecognized arguments: --modle. Did you mean '--model'?"),
         (["fit", "a.csv", "--model", "m", "--fot", "1"], "unrecognized arguments: --fot 1"),
         (["report", "a.csv", "--fot"], "unrecognized arguments: --fot"),
         (["fit", "a.csv", "--model", "m", "--loss", "hube"], "`loss` must be one of 'squared_error',"),
@@ -118,7 +126,7 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         (["fit", "a.csv", "--model", "m", "--loss", "power"], "`loss` must include its exponent, as in power:1.5"),
         (["fit", "a.csv", "--model", "m", "--bounds", "1"], "`bounds` must be LO,HI, where"),
         (["fit", "a.csv", "--model", "m", "--bounds", "2,1"], "`bounds` must be a pair with lo <= hi"),
-        (["fit", "a.csv", "--model", "m", "--threads", "0"], "--threads: must be an integer >= 1; got '0' (see"),
+        (["fit", "a.csv", "--model", "m", "--threads", "0"], ">= 1, or -1 for all cores; got '0' (see"),
         (["fit", "a.csv", "--model", "m", "--threads", "x"], "--threads: must be an integer >= 1"),
         (
             ["fit", "a.csv", "--model", "m", "--delimiter", ";;"],
@@ -136,6 +144,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
         (["report", "a.csv", "--output", "a", "--plot", "a"], "--output and --plot must be different files; both are"),
         (["report", "a.csv", "--output", "a.csv"], "DATA and --output must be different files; both are 'a.csv'"),
         (["demo", "--rows", "-5"], "--rows: must be an integer >= 1"),
+        (["report", "a.csv", "--loss", "briar"], "got 'briar'. Did you mean 'brier'?"),
+        (["report", "a.csv", "--loss", "brier:2"], "must be one of 'brier', "),
     ],
 )
 def test_invalid_arguments_are_reported_in_one_line(capsys, words, message):
@@ -178,6 +188,37 @@ def test_a_warning_is_one_line(folder, capsys, command):
     assert run(command, *words, *(["--model", "m.json"] if command == "fit" else [])) == 0
     line = "staircase-fast: warning: The scores are all 0 or 1, and the targets are not. Are they swapped?"
     assert set(capsys.readouterr().err.splitlines()) == {line}
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_shown_once(folder, capsys):
+    parquet.write_table(pa.table({"score": [0, 1] * 20, "label": [0.2, 0.9] * 20}), "swapped.parquet")
+    assert run("report", "swapped.parquet") == 0  # before and after calibration
+    assert capsys.readouterr().err.count("Are they swapped?") == 1
+
+
+def test_a_file_that_is_missing_is_an_error_before_its_format_is_inferred(folder, capsys):
+    for words in (["fit", "data.csv", "label", "--model", "m.json"], ["report", "label"]):
+        assert error_of(capsys, *words) == "staircase-fast: label: No such file or directory\n"
+
+
+def test_a_page_and_a_picture_have_their_own_options(folder, capsys):
+    message = error_of(capsys, "report", "data.csv", "--output", "report.PNG")
+    assert message == "staircase-fast: report.PNG: --output is an HTML page; use --plot for a picture.\n"
+
+
+def test_the_default_of_groups_must_be_a_model_without_groups(folder, capsys):
+    sf.fit_groups([0, 1], [0, 1], ["oslo", "rome"]).save("m.staircases")
+    words = "--group", "city", "--model", "m.staircases", "--default", "m.staircases", "--output", "out.csv"
+    message = error_of(capsys, "apply", "data.csv", *words)
+    assert message == "staircase-fast: m.staircases: --default must be a model without groups.\n"
+
+
+def test_a_file_that_is_no_model_gets_no_advice_about_python(folder, capsys):
+    Path("m.json").write_text("hello")
+    message = error_of(capsys, "apply", "data.csv", "--model", "m.json", "--output", "out.csv")
+    assert message.startswith("staircase-fast: m.json: a staircase must be JSON text; ")
+    assert message.endswith("(char 0).\n")
 
 
 def test_a_failed_program_exits_at_once(capsys, monkeypatch):

@@ -94,6 +94,7 @@ def test_a_column_with_two_texts_suggests_positive(folder, capsys):
         capsys, "fit", write(["bad", "very good"] * 2, "b.csv"), "--model", "m.json"
     )
     assert "--positive" not in error_of(capsys, "fit", write(["a", "b", "c", "a"], "c.csv"), "--model", "m.json")
+    assert "--positive Y." in error_of(capsys, "fit", write(["Y", "", "N", "Y"], "f.csv"), "--model", "m.json")
     for texts in (["0", "N/A"] * 2, ["x", "1"] * 2):  # numbers, and an entry that is not one
         assert "--positive" not in error_of(capsys, "fit", write(texts, "e.csv"), "--model", "m.json")
     message = error_of(capsys, "fit", write(ANSWERS, "d.csv"), "--score", "label", "--label", "score", "--model", "m")

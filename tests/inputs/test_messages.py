@@ -50,6 +50,7 @@ WRONG_CALLS = {
     "log loss, swapped": (
         lambda: sf.fit(Y, LOGITS, loss="log"), "-0.99.* at index 1. Are `scores` and `targets` swapped"
     ),
+    "one row, not swapped": (lambda: sf.Online("log").append(1, 3), r"`target` must be in .*; got 3\.$"),
     "groups, swapped": (lambda: sf.fit_groups(Y, LOGITS, TABLE["city"], loss="log"), "`targets` must .* swapped"),
     "online, swapped": (lambda: sf.Online("log").extend(np.sort(Y), LOGITS), "Are `scores` and `targets` swapped"),
     "accumulator, swapped": (lambda: sf.Accumulator("log").add(Y, LOGITS), "Are `scores` and `targets` swapped"),
@@ -65,6 +66,17 @@ WRONG_CALLS = {
     "labels 1 and 2": (lambda: sf.fit(P, Y + 1, loss="log"), "If 2 is the class .* `np.equal\\(targets, 2\\)`"),
     "labels of one value": (lambda: sf.fit(P, Y * 0 + 2, loss="log"), r"got 2 at index 0\.$"),
     "targets that are no labels": (lambda: sf.fit(P, LOGITS, loss="log"), r"at index 1\.$"),
+    "bounds beyond all probabilities": (
+        lambda: sf.fit(P, Y, loss="log", bounds=(2, 3)),
+        r"^`bounds` must include values in \[0, 1\] for log_loss; got \(2, 3\)\.$",
+    ),
+    "bounds below all rates": (
+        lambda: sf.fit_groups(P, Y, Y, loss="poisson_deviance", bounds=(-2, -1)), "include values >= 0 for poisson"
+    ),
+    "bounds below all means": (lambda: sf.Anytime(P, Y + 1, loss="gamma_deviance", bounds=(-2, 0)), "> 0 for gamma"),
+    "bounds of an accumulator": (lambda: sf.Accumulator("log").staircase(bounds=(2, None)), "include values in"),
+    "bounds of a proof": (lambda: sf.certify(STAIRS, P, Y, loss="log", bounds=(2, 3)), "include values in"),
+    "bounds of batches": (lambda: sf.fit_batches([TABLE], "score", "label", loss="log", bounds=(2, 3)), "include val"),
     "classes": (lambda: sf.fit(P, np.where(Y, "yes", "no")), "got 'no' at .* `np.asarray\\(targets\\) == 'no'`"),
     "classes of a table": (
         lambda: sf.calibration_errors([[0.5, 0.5]] * 2, ["no", "yes"]),
@@ -106,6 +118,7 @@ WRONG_CALLS = {
     "groups as dates": (lambda: sf.fit_groups([1], [1], [dt.date(2020, 1, 1)]), "index 0. Convert them to text first"),
     "float groups": (lambda: sf.fit_groups(P, Y, P), "`groups` .* at index 0. Convert floats to integers or text"),
     "one column for fit_columns": (lambda: sf.fit_columns(P, Y), "Use `fit` for one column"),
+    "classes from 1": (lambda: sf.calibration_errors(TWO, Y + 1), r"got 2 at .* `np.unique\(targets, return_inv"),
     "class numbers for fit_columns": (lambda: sf.fit_columns(TWO, Y), "np.equal.outer"),
     "ragged lists": (lambda: sf.fit([[1], [2, 3]], [0, 1]), r"setting an array element .*[^.]\.$"),
     # objects that are no columns
@@ -126,6 +139,9 @@ WRONG_CALLS = {
     "Arrow times": (lambda: sf.fit(pa.array([dt.datetime(2020, 1, 1)]), [1]), "Convert times"),  # noqa: DTZ001
     "durations": (lambda: sf.fit(np.array([5], "m8[s]"), [1]), r"np.timedelta64\(5,'s'\) .*Convert durations"),
     "text": (lambda: sf.fit(P.astype(str), Y), r"got '0.63.*`np.asarray\(scores, dtype=float\)`"),
+    "a word among numbers": (lambda: sf.fit(["0.1", "low"], [0, 1]), r"got 'low' at index 1."),
+    "a word among Arrow's": (lambda: sf.fit(pa.array(["1", "x"]), [0, 1]), r"got 'x' at index 1."),
+    "an object among words": (lambda: sf.fit(np.array(["1", 2, "x"], object), [0, 1, 1]), r"got 'x' at index 2"),
     "words": (lambda: STAIRS.predict(["high"]), r"got 'high' at index 0. Convert text to numbers\.$"),
     "records": (lambda: sf.fit(np.zeros(2, [("p", "f8")]), [0, 1]), r"Pass one of its fields: `scores\['p'\]`"),
     "periods": (lambda: sf.fit(pd.Series(pd.period_range("2020", periods=1)), [1]), r"Period\(.* at index 0\.$"),
@@ -179,10 +195,15 @@ WRONG_CALLS = {
         "batch 0: there is no column 'scroe'; the columns are 'score', 'label', 'city'. Did you mean 'score'",
     ),
     "a column of a LazyFrame": (lambda: sf.fit_batches(pl.LazyFrame(TWO), "a", "b"), "^there is no column 'a'"),
+    # names of files
+    "no name to save": (lambda: STAIRS.save(3), r"`path` must be the name of a file; got 3\.$"),
+    "no name to load": (lambda: sf.Staircase.load(None), r"`path` must be the name of a file; got None\.$"),
+    "a stream to load": (lambda: sf.Accumulator.load(0), r"`path` must be the name of a file; got 0\.$"),
+    "no name for ONNX": (lambda: STAIRS.to_onnx(b"x".hex), r"`path` must be the name of a file; got <built-in"),
     # text that is no JSON
     "a table as JSON": (lambda: sf.Staircase.from_json("score,label\n1,1\n"), r"must be JSON text; .*\(char 0\)\.$"),
     "no text as JSON": (lambda: sf.Staircase.from_json(""), r"must be JSON text; .*\(char 0\)\.$"),
-    "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Use `load` to read a file"),
+    "a path as JSON": (lambda: sf.Staircase.from_json("model.json"), "Pass the text of the file, not its name"),
     "damaged JSON": (lambda: sf.Staircase.from_json('{"format"'), r"delimiter.*\)\.$"),
     "JSON of another class": (lambda: sf.Staircase.from_json(sf.Online().to_json()), "read it with that class"),
 }  # fmt: skip
