@@ -75,7 +75,8 @@ def test_invalid_files_are_reported_in_one_line(folder, capsys):
     for words, message in {
         "fit none.parquet --model x": "none.parquet: No such file or directory",
         "fit none.csv --model x": "none.csv: No such file or directory",
-        "fit data --model x": "data: No such file or directory",
+        "fit data --model x": "data: cannot infer the format from the file name; use --format.",
+        "fit nothing --model x": "nothing: No such file or directory",
         "fit not.json --model x": "not.json: cannot infer the format from the file name; use --format.",
         "fit short.parquet --model x": "short.parquet: Parquet magic bytes not found",
         "fit empty.parquet --model x": "empty.parquet: Parquet file size is 0 bytes",
