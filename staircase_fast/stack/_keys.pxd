@@ -73,32 +73,32 @@ cdef inline void make_label_keys(
         keys[i] = (rank_of(x[i]) - first) << 1 | labels[i]
 
 
-cdef inline bint gather(
-    const uint64_t *keys, Py_ssize_t n, const floating *x, const bits *y, const double *w, floating *sorted_x,
-    bits *sorted_y, double *sorted_w
+cdef inline bint insert_columns(
+    const uint64_t *keys, const floating *scores, const bits *targets, const double *weights, Py_ssize_t n,
+    floating *x, bits *y, double *w
 ) noexcept nogil:
-    """Copy rows in the order of sorted keys; w may be NULL.
+    """Sort rows by insertion, in the order of their sorted keys (NULL: in their own); weights and w may be NULL.
 
-    Return whether insertion took at most n moves; otherwise stop.
+    Return whether that took at most about n moves; otherwise stop.
     """
     cdef uint64_t mask = (<uint64_t>1 << bits_for(n)) - 1
     cdef Py_ssize_t i, j, row, moves = 0
     cdef floating score
     for i in range(n):
-        row = <Py_ssize_t>(keys[i] & mask)
-        score = x[row]
+        row = i if keys == NULL else <Py_ssize_t>(keys[i] & mask)
+        score = scores[row]
         j = i
-        while j > 0 and sorted_x[j - 1] > score:
-            sorted_x[j] = sorted_x[j - 1]
-            sorted_y[j] = sorted_y[j - 1]
-            if w != NULL:
-                sorted_w[j] = sorted_w[j - 1]
+        while j > 0 and x[j - 1] > score:
+            x[j] = x[j - 1]
+            y[j] = y[j - 1]
+            if weights != NULL:
+                w[j] = w[j - 1]
             j -= 1
         moves += i - j
         if moves > n:
             return False
-        sorted_x[j] = score
-        sorted_y[j] = y[row]
-        if w != NULL:
-            sorted_w[j] = w[row]
+        x[j] = score
+        y[j] = targets[row]
+        if weights != NULL:
+            w[j] = weights[row]
     return True

@@ -4,7 +4,7 @@
 #     sort_part      sort each part, which fits the cache (`_sort.pxd`)
 #
 # Ranks are counted by digit, and neighbouring digits with few rows form one part.  Rows that are nearly sorted are
-# sorted by insertion, which is almost as fast as a copy (`insert_columns`).
+# sorted by insertion, which is almost as fast as a copy (`insert_columns` of `_keys.pxd`).
 #
 # Preconditions: 1 <= n < 2**32, no NaN, `work_bytes` of work space.  Scores are read more than once.  If they change
 # during the call, the order is wrong, but every index stays within its array.
@@ -257,28 +257,3 @@ cdef inline bint looks_sorted(const floating *scores, Py_ssize_t n) noexcept nog
         for i in range(start + 1, min(n, start + PROBE_ROWS)):
             falls += scores[i] < scores[i - 1]
     return falls <= MOST_FALLS
-
-
-cdef inline bint insert_columns(
-    const floating *scores, const bits *targets, const double *weights, Py_ssize_t n, floating *x, bits *y, double *w
-) noexcept nogil:
-    """Sort nearly sorted rows by insertion; return whether that took at most about n moves, otherwise stop."""
-    cdef Py_ssize_t i, j, moves = 0
-    cdef floating score
-    for i in range(n):
-        score = scores[i]
-        j = i
-        while j > 0 and x[j - 1] > score:
-            x[j] = x[j - 1]
-            y[j] = y[j - 1]
-            if weights != NULL:
-                w[j] = w[j - 1]
-            j -= 1
-        moves += i - j
-        if moves > n:
-            return False
-        x[j] = score
-        y[j] = targets[i]
-        if weights != NULL:
-            w[j] = weights[i]
-    return True

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from staircase_fast.arithmetic._buckets cimport Range, fill_buckets, range_of
 from staircase_fast.arithmetic._scale cimport scale_of
 from staircase_fast.arithmetic._score_scan cimport nearly_sorted
-from staircase_fast.stack._keys cimport find_ends, gather, label_fits, make_keys, make_label_keys
+from staircase_fast.stack._keys cimport find_ends, insert_columns, label_fits, make_keys, make_label_keys
 from staircase_fast.stack._rows cimport copy_rows, expand_steps, is_own_staircase, merge_rows
 from staircase_fast.stack._small_fit cimport (
     ROWS_FOR_A_PLAN, Columns, Task, fit_ascending, fit_some, fit_sorted, flag_ties,
@@ -103,7 +103,7 @@ cdef void fit_keys(Fit *fit, uint64_t *keys) noexcept nogil:
     cdef double *w = NULL if rows.w == NULL else <double *>task.room.spare
     if has_label_keys(fit):
         fit_sorted(task, n, rank_of(fit.low), <RankedKey *>keys)
-    elif gather(keys, n, <const double *>rows.x, <const uint64_t *>rows.y, rows.w, x, <uint64_t *>y, w):
+    elif insert_columns(keys, <const double *>rows.x, <const uint64_t *>rows.y, rows.w, n, x, <uint64_t *>y, w):
         fit_ascending(task, x, <const double *>y, w, flag_ties(task, x, n), n, False)
     else:                                     # too many scores have equal upper bits
         fit_some(task, 0, n, n)

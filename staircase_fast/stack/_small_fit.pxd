@@ -17,9 +17,8 @@ from libc.string cimport memcpy, memset
 
 from staircase_fast.arithmetic._score_scan cimport count_falls, nearly_sorted
 from staircase_fast.arithmetic._types cimport number
-from staircase_fast.stack._keys cimport find_ends, label_fits
+from staircase_fast.stack._keys cimport find_ends, insert_columns, label_fits
 from staircase_fast.stack._rows cimport find_ties, merge_rows
-from staircase_fast.stack._scatter cimport insert_columns
 from staircase_fast.stack._sort cimport (
     FEW, RankedKey, RankedRow, RankedTarget, bits_of, double_of, insert, rank_of, ranked, score_of, sortable, spread,
     spread_crowds,
@@ -109,13 +108,13 @@ cdef inline bint fit_nearly_sorted(Task *task, Py_ssize_t at, Py_ssize_t n, Py_s
     cdef double *sorted_w = <double *>task.room.spare
     if labels != NULL:
         if falls:
-            if not insert_columns(x, labels, NULL, n, sorted_x, <uint8_t *>sorted_y, NULL):
+            if not insert_columns(NULL, x, labels, NULL, n, sorted_x, <uint8_t *>sorted_y, NULL):
                 return False
             x, labels = sorted_x, <const uint8_t *>sorted_y
         fit_ascending(task, x, labels, NULL, flag_ties(task, x, n), n, False)
     else:
         if falls:
-            if not insert_columns(x, <const uint64_t *>y, w, n, sorted_x, <uint64_t *>sorted_y, sorted_w):
+            if not insert_columns(NULL, x, <const uint64_t *>y, w, n, sorted_x, <uint64_t *>sorted_y, sorted_w):
                 return False
             x, y, w = sorted_x, <const double *>sorted_y, NULL if w == NULL else sorted_w
         fit_ascending(task, x, y, w, flag_ties(task, x, n), n, False)

@@ -7,8 +7,8 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from staircase_fast.arithmetic._branchless cimport greater, lesser
 from staircase_fast.arithmetic._types cimport floating
-from staircase_fast.stack._keys cimport bits, gather, make_keys as make
-from staircase_fast.stack._scatter cimport insert_columns, looks_sorted, sort_columns as sort, work_bytes
+from staircase_fast.stack._keys cimport bits, insert_columns as insert, make_keys as make
+from staircase_fast.stack._scatter cimport looks_sorted, sort_columns as sort, work_bytes
 
 
 def work_size(Py_ssize_t n):
@@ -38,23 +38,6 @@ def is_nearly_sorted(const floating[::1] scores not None):
     return bool(looks_sorted(&scores[0], scores.shape[0]))
 
 
-def insert_nearly_sorted(
-    const floating[::1] scores not None,      # IN
-    const bits[::1] targets not None,         # IN
-    const double[::1] weights not None,       # IN  or empty
-    floating[::1] x not None,                 # OUT
-    bits[::1] y not None,                     # OUT
-    double[::1] w not None,                   # OUT or empty
-):
-    """Sort nearly sorted rows into x, y and w.  Return False if that would take too long."""
-    cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
-    cdef double *w_out = &w[0] if weights.shape[0] else NULL
-    cdef bint done
-    with nogil:
-        done = insert_columns(&scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out)
-    return bool(done)
-
-
 def make_keys(const floating[::1] scores not None, uint64_t[::1] keys not None):
     """Fill the keys."""
     cdef const floating *x = &scores[0]
@@ -67,8 +50,8 @@ def make_keys(const floating[::1] scores not None, uint64_t[::1] keys not None):
         make(x, n, <floating>low, <floating>high, &keys[0])
 
 
-def gather_columns(
-    const uint64_t[::1] keys not None,        # IN  sorted
+def insert_columns(
+    const uint64_t[::1] keys not None,        # IN  sorted; or empty: the rows are nearly sorted
     const floating[::1] scores not None,      # IN
     const bits[::1] targets not None,         # IN
     const double[::1] weights not None,       # IN  or empty
@@ -76,10 +59,11 @@ def gather_columns(
     bits[::1] y not None,                     # OUT
     double[::1] w not None,                   # OUT or empty
 ):
-    """Copy the rows in the order of the keys.  Return whether they are sorted; if not, too many keys are similar."""
+    """Sort the rows into x, y and w by insertion.  Return False if that would take too long."""
+    cdef const uint64_t *order = &keys[0] if keys.shape[0] else NULL
     cdef const double *w_in = &weights[0] if weights.shape[0] else NULL
     cdef double *w_out = &w[0] if weights.shape[0] else NULL
     cdef bint done
     with nogil:
-        done = gather(&keys[0], scores.shape[0], &scores[0], &targets[0], w_in, &x[0], &y[0], w_out)
+        done = insert(order, &scores[0], &targets[0], w_in, scores.shape[0], &x[0], &y[0], w_out)
     return bool(done)

@@ -15,6 +15,7 @@ from staircase_fast.stack import _sorting
 _FEW_ROWS = 4096
 _KEY_ROWS = 500_000  # up to so many rows, sorting keys is faster, if NumPy sorts fast
 _NANOSECONDS_PER_KEY = 8.0  # our own sort takes about as long
+_NO_KEYS = np.empty(0, dtype=np.uint64)
 _ASCENDING = Order(-1, 1, tied=True)  # there may be ties
 
 
@@ -34,7 +35,7 @@ def in_score_order(rows: Rows) -> Rows:
         keys = np.empty(n, dtype=np.uint64)
         _sorting.make_keys(rows.scores, keys)
         keys.sort()
-        if _sorting.gather_columns(keys, *given, *out):
+        if _sorting.insert_columns(keys, *given, *out):
             return _sorted_rows(rows, *out)
     _sorting.sort_columns(*given, *out, np.empty(_sorting.work_size(n), dtype=np.uint8))
     return _sorted_rows(rows, *out)
@@ -58,7 +59,7 @@ def repaired(rows: Rows) -> Rows:
     if rows.order.sign != 0 or not is_nearly_sorted(rows.scores):
         return rows
     given, out = _columns(rows)
-    return _sorted_rows(rows, *out) if _sorting.insert_nearly_sorted(*given, *out) else rows
+    return _sorted_rows(rows, *out) if _sorting.insert_columns(_NO_KEYS, *given, *out) else rows
 
 
 def is_nearly_sorted(scores: Column) -> bool:

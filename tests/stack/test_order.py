@@ -199,7 +199,7 @@ def test_keys_that_are_too_similar_are_reported():
     _sorting.make_keys(x, keys)
     keys.sort()
     out = np.empty(N), np.empty(N, dtype=np.uint64), np.empty(0)
-    assert not _sorting.gather_columns(keys, x, np.arange(N, dtype=np.uint64), np.empty(0), *out)
+    assert not _sorting.insert_columns(keys, x, np.arange(N, dtype=np.uint64), np.empty(0), *out)
     assert_sorted(x, np.arange(N))
 
 
