@@ -10,9 +10,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from staircase_fast.arithmetic._buckets cimport BUCKET_ROWS, Range, fill_buckets, range_of
 from staircase_fast.arithmetic._buckets_avx2 cimport Bucket
 from staircase_fast.arithmetic._column_scan cimport are_labels
-from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores, nearly_sorted
+from staircase_fast.arithmetic._score_scan cimport ScoreScan, copy_scores
 from staircase_fast.arithmetic._simd cimport has_avx2
 from staircase_fast.inputs._buffers cimport Array, close_array, in_place, open_array, read_column
+from staircase_fast.stack._scatter cimport looks_sorted
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task
 from staircase_fast.stack._sort cimport RankedRow, RankedTarget
 from staircase_fast.stack._stack cimport Stack
@@ -137,7 +138,7 @@ cdef inline int place_stack(Fit *fit) noexcept nogil:
 cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t most_labels) noexcept nogil:
     """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores.
 
-    More than `most_labels` labels are left to the general path unless they are sorted or nearly so.
+    More than `most_labels` labels are left to the general path unless they look sorted or nearly so.
     """
     cdef Columns *columns = &fit.task.columns
     cdef Columns copies = columns[0]
@@ -150,8 +151,10 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
     labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
     if not read_column(&fit.scores, &scores):
         return GENERAL
+    if labels and n > most_labels and not looks_sorted(<const double *>scores, n):
+        return GENERAL
     fit.found = copy_scores(scores, n, columns.x, fit.task.room.tied, has_avx2())
-    if fit.found.nan or (labels and n > most_labels and not nearly_sorted(fit.found.falls, n)):
+    if fit.found.nan:
         return GENERAL
     if labels:
         columns.w = NULL
