@@ -15,8 +15,11 @@ from staircase_fast.arithmetic._simd cimport has_avx2
 from staircase_fast.inputs._buffers cimport Array, close_array, in_place, open_array, read_column
 from staircase_fast.stack._scatter cimport looks_sorted
 from staircase_fast.stack._small_fit cimport MOST_DIGITS, Columns, Room, Task
-from staircase_fast.stack._sort cimport RankedRow, RankedTarget
+from staircase_fast.stack._sort cimport RankedKey, RankedRow, RankedTarget, rank_of, sort_rows
 from staircase_fast.stack._stack cimport Stack
+
+cdef enum:
+    SAMPLED = 1024
 
 # State of one call of `fit` or `regress`: input arrays, copied rows, and work space (`memory`, and `words` if needed).
 ctypedef struct Fit:
@@ -138,7 +141,8 @@ cdef inline int place_stack(Fit *fit) noexcept nogil:
 cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t most_labels) noexcept nogil:
     """Copy and check the rows, and drop rows of weight 0.  Contiguous doubles are not copied, except scores.
 
-    More than `most_labels` labels are left to the general path unless they look sorted or nearly so.
+    More than `most_labels` labels are left to the survey, unless scores look sorted or have many ties: such rows are
+    sorted faster, and frequent scores make the survey slow.
     """
     cdef Columns *columns = &fit.task.columns
     cdef Columns copies = columns[0]
@@ -151,7 +155,7 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
     labels = not fit.weights.kind and lowest <= 0 and highest >= 1 and are_labels(columns.y, n)
     if not read_column(&fit.scores, &scores):
         return GENERAL
-    if labels and n > most_labels and not looks_sorted(<const double *>scores, n):
+    if labels and n > most_labels and not (looks_sorted(<const double *>scores, n) or has_many_ties(scores, n)):
         return GENERAL
     fit.found = copy_scores(scores, n, columns.x, fit.task.room.tied, has_avx2())
     if fit.found.nan:
@@ -179,6 +183,19 @@ cdef inline int read_rows(Fit *fit, double lowest, double highest, Py_ssize_t mo
         fit.found = copy_scores(columns.x, fit.n, columns.x, fit.task.room.tied, has_avx2())
         scan_rows(fit)
     return FINE
+
+
+cdef inline bint has_many_ties(const double *scores, Py_ssize_t n) noexcept nogil:
+    """Whether a quarter of a sample of scores are equal to others."""
+    cdef RankedKey sample[SAMPLED]
+    cdef RankedKey spare[SAMPLED]
+    cdef Py_ssize_t i, ties = 0
+    for i in range(SAMPLED):
+        sample[i].rank = rank_of(scores[i * (n // SAMPLED)])
+    sort_rows(sample, SAMPLED, spare)
+    for i in range(1, SAMPLED):
+        ties += sample[i].rank == sample[i - 1].rank
+    return ties >= SAMPLED // 4
 
 
 cdef inline void scan_rows(Fit *fit) noexcept nogil:

@@ -185,7 +185,7 @@ def test_the_short_path_gives_the_same_regression(rows, decreasing):
 def test_both_paths_are_exact_around_the_limit(labels, over):
     n = over + (_small.MOST_LABELS if labels else _small.MOST_ROWS)
     rng = np.random.default_rng(n)
-    x, y = np.round(rng.random(n), 2), rng.normal(size=n)
+    x, y = rng.random(n), rng.normal(size=n)
     y = y < x if labels else y
     assert (few(x, y, None) is None) == (over > 0)
     assert_steps(sf.fit(x, y), fitted_steps(x.tolist(), y.tolist()))
@@ -222,3 +222,19 @@ def test_integers_beyond_the_precision_of_doubles_are_not_rounded():
     stairs = sf.fit([0, 1], targets)
     assert stairs.n_steps == 1
     assert stairs.counts.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_few"),
+    [
+        (lambda rng, n: rng.random(n), False),
+        (lambda rng, n: np.round(rng.random(n), 3), True),
+        (lambda rng, n: np.where(rng.random(n) < 0.5, 0.5, rng.random(n)), True),
+        (lambda rng, n: np.sort(rng.random(n)), True),
+    ],
+)
+def test_many_labels_take_the_short_path_if_scores_are_sorted_or_tied(scores, is_few):
+    n = _small.MOST_LABELS + 1
+    rng = np.random.default_rng(0)
+    x = scores(rng, n)
+    assert (few(x, rng.random(n) < 0.5, None) is not None) == is_few
