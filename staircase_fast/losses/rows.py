@@ -104,6 +104,8 @@ def check_parameter_length(loss: Loss, n: int) -> None:
 
 def limits_of(loss: Loss, bounds: Bounds) -> tuple[float, float]:
     """The bounds of values: the range of the loss, within the given bounds."""
+    if bounds is None:
+        return loss.value_range
     (low, high), (least, greatest) = check_bounds(bounds), loss.value_range
     if low > greatest or high < least:
         requirement = f"must include values {range_text(least, greatest)} for {loss.name}"
