@@ -238,7 +238,7 @@ cdef class Lookup:
         """The line after each step, if there is an index; otherwise None: they are computed when needed."""
         if self.lines is None and index is not None:
             lines = empty((self.stairs.n, 4))
-            draw_lines(*self.columns, lines)
+            draw_lines(self.columns[0], self.columns[1], self.columns[2], lines)
             with cython.critical_section(self):
                 self.lines = lines if self.lines is None else self.lines
         return self.lines

@@ -62,8 +62,10 @@ cdef class OnlineBlocks:
             raise MemoryError
         try:
             n = stairs.n_steps
-            columns = np.array(<double[:4, :n]>stairs.left)
-            return *columns, np.array(<Py_ssize_t[:n]>stairs.counts).astype(np.int64, copy=False)
+            left, right, values, weights = np.array(<double[:4, :n]>stairs.left)
+            counts = np.array(<Py_ssize_t[:n]>stairs.counts).astype(np.int64, copy=False)
+            # (*columns, counts) would free `counts` twice if memory runs out (Cython 3.3.1)
+            return left, right, values, weights, counts
         finally:
             free(stairs)
 
@@ -98,9 +100,10 @@ cdef class OnlineBlocks:
         """Replace the state, which must be valid, of an object without rows."""
         cdef Py_ssize_t n_rows = state["n_rows"]
         cdef const uint64_t[:, ::1] words = state["words"]
-        columns = [state["words"][:, 0], state["words"][:, 1]]
-        columns += [state[name].view(np.uint64) for name in ("left", "right", "starts")]
-        cdef const uint64_t[:, ::1] table = np.stack(columns)
+        cdef const uint64_t[:, ::1] table = np.stack((
+            state["words"][:, 0], state["words"][:, 1], state["left"].view(np.uint64),
+            state["right"].view(np.uint64), state["starts"].view(np.uint64),
+        ))
         cdef Py_ssize_t n = table.shape[1]
         cdef Scale scale
         cdef Blocks saved
