@@ -54,7 +54,9 @@ cdef object kind_of(const ArrowSchema *schema):
     cdef int64_t place
     check(schema is not NULL and schema.format is not NULL, "its schema has no format")
     check(schema.n_children == 0 or schema.children is not NULL, "its schema has no children")
-    children = [kind_of(schema.children[place]) for place in range(schema.n_children)]
+    children = []                             # by a loop: see `steps` in streams/_online.pyx
+    for place in range(schema.n_children):
+        children.append(kind_of(schema.children[place]))
     return Kind(schema.format.decode("utf-8", "replace"), schema.dictionary is not NULL, children)
 
 

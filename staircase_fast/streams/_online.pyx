@@ -64,7 +64,7 @@ cdef class OnlineBlocks:
             n = stairs.n_steps
             left, right, values, weights = np.array(<double[:4, :n]>stairs.left)
             counts = np.array(<Py_ssize_t[:n]>stairs.counts).astype(np.int64, copy=False)
-            # (*columns, counts) would free `counts` twice if memory runs out (Cython 3.3.1)
+            # if memory runs out, Cython 3.3.1 frees the entries of (*columns, counts) and of list comprehensions twice
             return left, right, values, weights, counts
         finally:
             free(stairs)
