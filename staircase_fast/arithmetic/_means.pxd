@@ -10,6 +10,7 @@
 #     them up takes at most two additions per row (a product has an error of its own), so the sum of the errors is off
 #     by at most 2n * u * (n + 1) * u * A <= 4 n**2 u**2 A.  We allow twice that.
 #     All terms are multiples of a unit (`_scale.pxd`).  If the bound is below the unit, the sum is exact.
+#     A is first taken as the weight times the greatest target, and computed only if that leaves the rounding in doubt.
 #
 # So the bound holds in any order of rows.  Four rows are added at a time where the processor has AVX2 and FMA, which is
 # checked at run time; the means are the same.
@@ -138,15 +139,23 @@ cdef inline double quick_mean(
 ) noexcept nogil:
     """The mean, rounded to nearest, or NaN if its rounding is in doubt; `weight` is set to the rounded total weight."""
     cdef Twofold s = Twofold(0.0, 0.0), w = Twofold(<double>n, 0.0)
-    cdef double bound = <double>n * <double>n * 9.860761315262648e-32, s_error, w_error = 0.0      # 8 n**2 u**2
-    cdef double quotient, inverse, product, error, rest, margin, below, above
+    cdef double bound = <double>n * <double>n * 9.860761315262648e-32, w_error = 0.0      # 8 n**2 u**2
+    cdef double mean
     sum_rows(y, weights, n, vectors, &s, &w)
     weight[0] = w.hi
     if weights != NULL:
         w_error = below_unit(bound * w.hi, scale.w_unit)
         if w.hi + (w.lo - w_error) != w.hi + (w.lo + w_error):
             return NAN
-    s_error = below_unit(bound * (scale.greatest * w.hi), scale.y_unit + scale.w_unit)
+    mean = rounded_quotient(s, w, below_unit(bound * (scale.greatest * w.hi), scale.y_unit + scale.w_unit), w_error)
+    if mean != mean:                          # most targets may be far smaller than the greatest
+        mean = rounded_quotient(s, w, bound * 1.01 * sum_magnitudes(y, weights, n), w_error)
+    return mean
+
+
+cdef inline double rounded_quotient(Twofold s, Twofold w, double s_error, double w_error) noexcept nogil:
+    """s / w, rounded to nearest, for sums with at most these errors, or NaN if its rounding is in doubt."""
+    cdef double quotient, inverse, product, error, rest, margin, below, above
     if s.hi == 0.0 and s_error == 0.0:
         return 0.0
     inverse = 1.0 / w.hi
@@ -160,6 +169,16 @@ cdef inline double quick_mean(
     below = quotient + (rest - margin)
     above = quotient + (rest + margin)
     return below if below == above else NAN
+
+
+cdef inline double sum_magnitudes(const number *y, const double *weights, Py_ssize_t n) noexcept nogil:
+    """The sum of |weight * target|, rounded; four sums are added up in turn."""
+    cdef double sums[4]
+    cdef Py_ssize_t i
+    sums[0] = sums[1] = sums[2] = sums[3] = 0.0
+    for i in range(n):
+        sums[i % 4] += fabs(<double>y[i]) * (1.0 if weights == NULL else weights[i])
+    return (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
 cdef inline double below_unit(double error, int unit) noexcept nogil:
