@@ -37,7 +37,7 @@ cdef extern from *:
 
 cdef enum:
     BUCKET_ROWS = 16      # consecutive rows in a bucket of sorted data
-    VECTOR_ROWS = 4       # for fewer rows, there is no vector code
+    VECTOR_ROWS = 4       # the vector code needs at least four rows
     MOST_COPIED = 64      # rows of a bucket that are converted to doubles for vector code
 
 # Extremes of a column of targets or weights.

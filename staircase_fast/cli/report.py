@@ -202,7 +202,7 @@ def _error_of_segment(options: argparse.Namespace, rows: dict[str, Any], n_segme
 
 
 def _n_resamples(n_rows: int) -> int:
-    """The number of simulations of so many rows."""
+    """The number of simulations for this number of rows."""
     return min(100, max(10, _SIMULATED_ROWS // n_rows))
 
 

@@ -188,7 +188,7 @@ def read_batches(source: Source, columns: Iterable[str]) -> Iterator[Any]:
 
 
 def read_table(file: TableFile, columns: Iterable[str], title: str = "read") -> Any:
-    """Some columns of all rows; None if there are no rows.  The title is that of the progress bar."""
+    """Read columns of all rows; return None if there are none.  The progress bar shows `title`."""
     import pyarrow as pa
 
     with open_table(file) as source, progress(source, title) as bar:

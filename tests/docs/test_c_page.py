@@ -52,7 +52,7 @@ def test_the_files_of_the_page_compile_and_print_what_it_shows(files, tmp_path):
 )
 def test_c_code_compiles_without_warnings(files, tmp_path, name, compiler):
     if shutil.which(compiler) is None:
-        pytest.skip(f"there is no {compiler}")
+        pytest.skip(f"needs {compiler}")
     only_types = '#include "staircase_fast.h"\nint is_given(const sf_staircase *stairs) { return stairs != NULL; }\n'
     (tmp_path / name).write_text(files.get(name, only_types), encoding="utf-8")
     flags = "-Wall", "-Wextra", "-Werror", "-c", "-o", os.devnull, "-isystem", sysconfig.get_path("include")

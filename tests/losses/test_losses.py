@@ -1,4 +1,4 @@
-"""Losses: what they are, one by one; `tests/bisection` is about fits under them."""
+"""Values, derivatives and domains of each loss; tests/bisection tests fits under them."""
 
 import copy
 import json
